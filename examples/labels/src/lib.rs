@@ -1,8 +1,8 @@
 //! The plugin `labels`: writes on the container's interface which network it belongs to.
 //!
-//! A container with several interfaces has an `eth0` and a `net1`, and who is in it does not see what they lead to.
-//! After this plugin `ip link` there shows `alias green/5f3c…/eth0` below. It comes after a plugin that makes the
-//! interface, and needs no more than to read and to change it.
+//! In a container with several interfaces, such as `eth0` and `net1`, nothing shows which networks they lead to. With
+//! this plugin `ip link` shows `alias green/5f3c…/eth0`. It comes after the plugin that makes the interface, and needs
+//! a grant to read and change it.
 //!
 //! | key | default | what |
 //! |---|---|---|
@@ -60,7 +60,7 @@ impl Plugin for Labels {
             Ok(())
         } else {
             Err(check::wrong(format!(
-                "\"{}\" has the alias \"{found}\", expected \"{expected}\"",
+                "interface `{}`: expected the alias `{expected}`, found `{found}`",
                 interface.name
             )))
         }
@@ -74,7 +74,7 @@ fn interface(ifname: &str) -> Result<Option<Link>, Error> {
 }
 
 fn missing(ifname: &str) -> Error {
-    check::wrong(format!("there is no \"{ifname}\""))
+    check::wrong(format!("no such interface: `{ifname}`"))
 }
 
 fn set_alias(link: &Link, alias: &str) -> Result<(), Error> {
@@ -96,7 +96,7 @@ fn label(request: &Request<Config>) -> Result<String, Error> {
     fill(&request.config.label, &request.args, of_attachment)
 }
 
-/// Replaces the placeholders. Errors: code 7 for one that nobody knows, and for too long a label.
+/// Replaces the placeholders. Errors: code 7 for an unknown placeholder and for too long a label.
 fn fill<'a>(
     label: &str,
     args: &'a Args,
@@ -105,13 +105,13 @@ fn fill<'a>(
     let (mut filled, mut rest) = (String::new(), label);
     while let Some((before, after)) = rest.split_once('{') {
         let (name, after) = after.split_once('}').ok_or_else(|| {
-            Error::invalid_config(format!("label: \"{label}\" has a brace that is not closed"))
+            Error::invalid_config(format!("label: `{label}` has a brace that is not closed"))
         })?;
         let value = of_attachment(name).or_else(|| args.get(name));
         let value = value.ok_or_else(|| {
             Error::invalid_config(format!(
-                "label: there is no \"{name}\": expected network, containerid, ifname or the name of \
-                 an argument in CNI_ARGS"
+                "label: unknown placeholder `{name}`: expected network, containerid, ifname or the name \
+                 of an argument in CNI_ARGS"
             ))
         })?;
         filled.push_str(before);
@@ -122,7 +122,7 @@ fn fill<'a>(
     match filled.len() {
         ..=MOST => Ok(filled),
         length => Err(Error::invalid_config(format!(
-            "label: \"{filled}\" has {length} bytes, expected at most {MOST}"
+            "label: `{filled}` has {length} bytes, expected at most {MOST}"
         ))),
     }
 }
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_a_label_is_told() {
-        assert!(filled("{nobody}").unwrap_err().msg.contains("\"nobody\""));
+        assert!(filled("{nobody}").unwrap_err().msg.contains("`nobody`"));
         assert!(filled("{ifname").unwrap_err().msg.contains("not closed"));
         let long = filled(&"x".repeat(256)).unwrap_err();
         assert!(long.msg.contains("256 bytes"), "{long}");

@@ -6,7 +6,7 @@ use weir_sdk::{Error, Request};
 use crate::config::{Config, Shaping};
 use crate::{codes, host_end, ifb, redirect, root};
 
-/// Fails if the traffic of the attachment is not shaped so.
+/// Fails unless the attachment's traffic is shaped as configured.
 pub fn check(request: &Request<Config>, shaping: &Shaping) -> Result<(), Error> {
     let previous = check::previous(request)?;
     if shaping.is_nothing() {

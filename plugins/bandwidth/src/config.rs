@@ -9,13 +9,13 @@ use crate::shaper::{Direction, Limit, Shaper, Subnets};
 /// Bits in a byte: the configuration counts in bits, the kernel in bytes.
 const BYTE: u64 = 8;
 
-/// The largest burst in bits: the kernel counts in 32 bits of bytes, and the reference plugin leaves
-/// the last value out.
+/// The largest burst in bits: the kernel counts bytes in 32 bits, and the reference plugin excludes the largest
+/// value.
 const MOST_BURST: u64 = BYTE * u32::MAX as u64 - 1;
 
 /// A plugin configuration of the type `bandwidth`.
 ///
-/// A rate or burst of 0 is as good as none, but its key is there.
+/// A rate or burst of 0 means none, but the key counts as given.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Config {
@@ -39,8 +39,7 @@ pub struct Config {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct RuntimeConfig {
-    /// The same keys. A `runtimeConfig` among them has no effect, like every key that nobody
-    /// knows there.
+    /// The same keys. A `runtimeConfig` among them has no effect, like any unknown key there.
     pub bandwidth: Option<Box<Config>>,
 }
 
@@ -86,8 +85,8 @@ impl Config {
         })
     }
 
-    /// The keys that count, and the path to them. The first of them at the top takes the place of all
-    /// that the runtime asks for.
+    /// The keys that count, and the path to them. A single key at the top replaces everything that the runtime
+    /// requests.
     fn in_force(&self) -> (&Config, &'static str) {
         match &self.runtime_config.bandwidth {
             Some(asked_for) if !self.has_keys() => (asked_for, "runtimeConfig.bandwidth."),

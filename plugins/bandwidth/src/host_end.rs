@@ -23,7 +23,7 @@ pub fn find<C>(request: &Request<C>, previous: &AddResult) -> Result<Link, Error
 /// The other end of the container's interface.
 fn behind(ifname: &str) -> Result<Link, Error> {
     let peer = match link::get_peer(Namespace::Container, ifname).found() {
-        // The grant shows this plugin no link of another kind.
+        // The grant does not show this plugin links of another kind.
         Err(error) if error.code == ErrorCode::Denied => {
             return Err(none(format!(
                 "`{ifname}` cannot be used as a veth: {error}"
@@ -49,8 +49,8 @@ fn none(msg: String) -> Error {
     )
 }
 
-/// Finds the host's end for DEL, or, where the container cannot tell it any more, each veth of the
-/// previous result that leads away from the host.
+/// Finds the host's end for DEL, or, if the container no longer has its interface, each veth of the previous result
+/// that leads away from the host.
 pub fn left_over<C>(request: &Request<C>) -> Result<Vec<Link>, Error> {
     match behind(&request.ifname) {
         Err(error) if error.code == codes::NO_HOST_END => {}

@@ -3,7 +3,7 @@
 //! Its name is the reference plugin's, `bwp` and digits that follow from network and container, so
 //! that each plugin's DEL removes what the other's ADD made. A second attachment of one container to
 //! one network, which the reference plugin does not know, has a name that follows from its interface
-//! as well. The alias, which weir gives it, says whose an ifb is.
+//! as well. The alias, which weir sets, names an ifb's owner.
 
 use std::fmt::Write;
 
@@ -21,7 +21,7 @@ const PREFIX: &str = "bwp";
 /// The bytes of the digest that make a name of 15 characters.
 const DIGEST_BYTES: usize = 6;
 
-/// Packets: what waits in a class must have room, and an ifb has little of its own accord.
+/// Packets: waiting packets need room, and an ifb's default is small.
 const LEAST_QUEUE: u32 = 1000;
 
 /// Creates the attachment's ifb for packets of the host's end. Errors: [`codes::EXISTS`].
@@ -35,7 +35,7 @@ pub fn create<C>(request: &Request<C>, host: &Link) -> Result<Link, Error> {
             ..NewLink::new(Namespace::Host, name, NewKind::Ifb)
         });
         match created {
-            // The container's, for another interface.
+            // It belongs to another interface of the container.
             Err(error) if error.code == ErrorCode::Exists => {}
             created => return created.context(format!("cannot create `{name}`")),
         }
@@ -49,7 +49,7 @@ pub fn create<C>(request: &Request<C>, host: &Link) -> Result<Link, Error> {
 fn names(network: &str, container_id: &str, ifname: &str) -> [String; 2] {
     [
         name(&format!("{network}{container_id}")),
-        // No name has a space: this is nobody's first name.
+        // No network or id contains a space, so this is never a first name.
         name(&format!("{network} {container_id} {ifname}")),
     ]
 }
@@ -72,8 +72,8 @@ pub fn find<C>(request: &Request<C>) -> Result<Vec<Link>, Error> {
     Ok(of_attachment(found, &Owner::of(request)))
 }
 
-/// Of the ifbs under the attachment's names those that are its own; or else the one without an owner,
-/// which the reference plugin made.
+/// Selects, of the ifbs with the attachment's names, those that it owns, or else the one without an owner, which the
+/// reference plugin made.
 fn of_attachment(found: Vec<Link>, owner: &Owner) -> Vec<Link> {
     let (own, others): (Vec<Link>, Vec<Link>) =
         found.into_iter().partition(|link| owner.has(&link.alias));
@@ -107,13 +107,13 @@ pub fn check<C>(request: &Request<C>, previous: &AddResult, host: &Link) -> Resu
     }
 }
 
-/// Removes ifbs, which are some of the host's.
+/// Removes ifbs from the host.
 pub fn remove<'a>(ifbs: impl IntoIterator<Item = &'a Link>) -> Result<(), Error> {
     link::delete_all(Namespace::Host, ifbs).context("cannot delete the ifbs")
 }
 
-/// Removes the ifbs of attachments that are not valid. One without an owner stays: whose it is only
-/// the reference plugin's DEL knows.
+/// Removes the ifbs of attachments that are not valid. One without an owner stays: only the reference plugin's DEL
+/// can tell whose it is.
 pub fn retain<C>(request: &GcRequest<C>) -> Result<(), Error> {
     let all = link::list(Namespace::Host, Some(KIND), None).context("cannot list ifbs")?;
     let valid = Valid::of(request);

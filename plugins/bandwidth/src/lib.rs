@@ -57,7 +57,7 @@ impl Plugin for Bandwidth {
 
     fn del(request: Request<Config>) -> Result<(), Error> {
         let ifbs = ifb::find(&request)?;
-        // While the ifbs are there, which tell whose a redirection is.
+        // Before the ifbs are removed: they tell whose a redirection is.
         for host in host_end::left_over(&request)? {
             redirect::remove(&host, &ifbs)?;
             root::remove(&host)?;

@@ -1,5 +1,4 @@
-//! What sends everything that comes from the container out of its ifb: the kernel can only shape what
-//! goes out of a link.
+//! The redirection of what the container sends to its ifb: the kernel can shape only what leaves a link.
 
 use weir_sdk::check::wrong;
 use weir_sdk::link::Link;
@@ -56,8 +55,8 @@ pub fn remove(host: &Link, ifbs: &[Link]) -> Result<(), Error> {
     removed().context(format!("cannot end the redirection from `{}`", host.name))
 }
 
-/// Whether all filters lead to one of the ifbs, or to one that is gone. Where none is shown, an ifb
-/// tells that ADD was about to make one.
+/// Whether all filters lead to one of the ifbs, or to one that is gone. Without a filter, an existing ifb means that
+/// ADD was about to make one.
 fn is_ours(host: &Link, ifbs: &[Link]) -> Result<bool, OperationError> {
     let filters = traffic::list_filters(Namespace::Host, host, INGRESS).found()?;
     let filters = filters.unwrap_or_default();

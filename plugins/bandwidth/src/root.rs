@@ -49,16 +49,16 @@ fn is_ours(root: &Qdisc) -> bool {
     is_shaping && root.handle == HANDLE
 }
 
-/// Returns the discipline at a place of a link; none where there is none, or no link.
+/// Returns the discipline at a place of a link; none if the place is empty or the link gone.
 pub fn find(link: &Link, parent: Handle) -> Result<Option<Qdisc>, OperationError> {
     let qdiscs = traffic::list_qdiscs(Namespace::Host, link).found()?;
     let mut qdiscs = qdiscs.into_iter().flatten();
     Ok(qdiscs.find(|qdisc| qdisc.parent == parent))
 }
 
-/// Fails unless a link's traffic is shaped so.
+/// Fails unless a link's traffic is shaped as configured.
 ///
-/// Classes do for a token bucket: newer versions of the reference plugin shape everything with them.
+/// Classes are accepted in place of a token bucket: newer versions of the reference plugin always use them.
 pub fn check(link: &Link, shaper: &Shaper) -> Result<(), Error> {
     let name = &link.name;
     let root = find(link, ROOT).context(format!("cannot read the disciplines of `{name}`"))?;
@@ -116,7 +116,7 @@ fn check_classes(link: &Link, shaper: &Shaper, default: u32) -> Result<(), Error
     let found = traffic::list_classes(Namespace::Host, link).context(reading())?;
     let [shaped, unshaped] = shaper.classes();
     check_class(name, &shaped, &found, true)?;
-    // The reference plugin's has no burst.
+    // The reference plugin gives it no burst.
     check_class(name, &unshaped, &found, false)?;
     let found = traffic::list_filters(Namespace::Host, link, HANDLE).context(reading())?;
     check_filters(name, &shaper.filters(), &found)
@@ -143,7 +143,7 @@ fn check_class(
     }
 }
 
-/// All of the filters are there, and no other ones.
+/// Fails unless all of the filters are there, and no others.
 fn check_filters(name: &str, expected: &[Filter], found: &[Filter]) -> Result<(), Error> {
     let missing = expected
         .iter()
@@ -167,7 +167,7 @@ fn is_same(one: &Filter, other: &Filter) -> bool {
     class(one) == class(other) && networks(one) == networks(other)
 }
 
-/// What errors call a filter.
+/// The name of a filter in errors.
 fn title(filter: &Filter) -> String {
     let side = |word, network: Option<_>| {
         let network = network.map(IpNet::from);

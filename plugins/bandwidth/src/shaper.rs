@@ -11,7 +11,7 @@ const SHAPED: u16 = 0x30;
 /// The rate of the class without limit, in bytes per second: the reference plugin's, whose CHECK looks
 /// for it.
 const UNLIMITED_RATE: u64 = 100_000_000_000;
-/// Bytes: of some packets of the largest size, so that none waits.
+/// Bytes: several packets of the largest size, so that none waits.
 const UNLIMITED_BURST: u32 = 1 << 20;
 
 /// How long a packet may wait for its turn before it is dropped, in microseconds.
@@ -23,8 +23,8 @@ const HEADER: u32 = 18;
 /// The kernel keeps a burst as the time that it takes at the rate: 32 bits of 64 ns.
 const MOST_SECONDS: u64 = 274;
 
-/// What a burst read from the kernel may differ by, in microseconds: the kernel rounds it to 64 ns, and
-/// the reference plugin before to microseconds.
+/// The tolerance for a burst read from the kernel, in microseconds: the kernel rounds to 64 ns, and the reference
+/// plugin to microseconds before that.
 const ROUNDING: u64 = 2;
 
 const MICROSECONDS: u64 = 1_000_000;
@@ -45,11 +45,11 @@ pub struct Limit {
 /// The networks whose traffic is shaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subnets {
-    /// Everybody's.
+    /// All traffic.
     All,
-    /// That with these.
+    /// Traffic with these.
     Only(Vec<IpNet>),
-    /// That with all others.
+    /// Traffic with all others.
     AllBut(Vec<IpNet>),
 }
 
@@ -65,9 +65,9 @@ pub enum Direction {
 /// What shapes a direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shaper {
-    /// Of all traffic that is shaped, together.
+    /// The limit for all shaped traffic together.
     pub limit: Limit,
-    /// Which traffic that is.
+    /// Which traffic is shaped.
     pub subnets: Subnets,
     /// The direction.
     pub direction: Direction,
@@ -76,14 +76,14 @@ pub struct Shaper {
 impl Shaper {
     /// Returns the token bucket for everything; none where some traffic has no limit.
     ///
-    /// It drops what is larger than its burst, so that this is at least a packet of the link's `mtu`.
+    /// It drops packets larger than its burst, which is therefore at least one packet of the link's `mtu`.
     pub fn token_bucket(&self, mtu: u32) -> Option<TokenBucket> {
         if self.subnets != Subnets::All {
             return None;
         }
         let Limit { rate, burst } = self.limit;
         let burst = self.limit.countable(burst.max(mtu.saturating_add(HEADER)));
-        // The kernel counts burst and what waits together, in 32 bits.
+        // The kernel counts the burst and the backlog together, in 32 bits.
         let room = u64::from(u32::MAX - burst).saturating_mul(MICROSECONDS) / rate;
         Some(TokenBucket {
             rate,
@@ -140,15 +140,15 @@ impl Limit {
     }
 }
 
-/// Whether two bursts at a rate, in bytes, are the same as closely as they are kept.
+/// Whether two bursts at a rate, in bytes, are the same within the rounding.
 pub fn is_same_burst(rate: u64, one: u32, other: u32) -> bool {
     let bytes = u128::from(rate) * u128::from(ROUNDING) / u128::from(MICROSECONDS);
     u128::from(one.abs_diff(other)) <= bytes + 1
 }
 
-/// Whether two token buckets are the same as closely as they are kept.
+/// Whether two token buckets are the same within the rounding.
 pub fn is_same_bucket(one: &TokenBucket, other: &TokenBucket) -> bool {
-    // What may wait is kept in bytes, less the burst.
+    // The kernel keeps the backlog in bytes, less the burst.
     let of_bytes = 2 * MICROSECONDS / one.rate.max(1);
     one.rate == other.rate
         && is_same_burst(one.rate, one.burst, other.burst)

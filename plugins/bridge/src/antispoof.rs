@@ -30,7 +30,7 @@ const PRIORITY: i32 = -300;
 const LINKS: &str = "links";
 const MACS: &str = "macs";
 
-/// Drops what comes from a port with another source than the MAC of the container's link.
+/// Drops frames from a port whose source is not the MAC of the container's link.
 pub fn add(owner: &Owner, port: &str, container: &Link) -> Result<(), Error> {
     let mac = mac_of(container)?;
     try_add(owner, port, mac).context("cannot set up the check of source MACs")
@@ -39,7 +39,7 @@ pub fn add(owner: &Owner, port: &str, container: &Link) -> Result<(), Error> {
 fn try_add(owner: &Owner, port: &str, mac: Mac) -> Result<(), OperationError> {
     let commands = elements(owner, port, mac).map(creation);
     owned::add(&shared(), commands.into(), || {
-        // The name was another port's, whose container went without a DEL.
+        // The name belonged to the port of a container that had no DEL.
         let mut commands: Vec<Command> = of_port(port)?.into_iter().map(deletion).collect();
         commands.extend_from_slice(&elements(owner, port, mac).map(creation));
         Ok(commands)
@@ -91,7 +91,7 @@ fn of_port(port: &str) -> Result<Vec<Found>, OperationError> {
     })
 }
 
-/// Fails unless frames from the port with another source than the container's MAC are dropped.
+/// Fails unless frames from the port whose source is not the container's MAC are dropped.
 pub fn check(owner: &Owner, port: &Link, container: &Link) -> Result<(), Error> {
     let mac = mac_of(container)?;
     let checked = shared().check().and_then(|()| {
@@ -101,8 +101,8 @@ pub fn check(owner: &Owner, port: &Link, container: &Link) -> Result<(), Error> 
     checked.context("the check of source MACs")
 }
 
-/// Removes the attachment's elements: by name and MAC where the previous result tells them, else,
-/// or where they are not there, by looking at all.
+/// Removes the attachment's elements: by the name and MAC of the previous result, or, without these or where one is
+/// missing, by searching the sets.
 pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> {
     let known = previous.and_then(known_keys).unwrap_or_default();
     owned::remove(FAMILY, owner, &known, || Ok(vec![LINKS, MACS]))

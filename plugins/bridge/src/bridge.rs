@@ -23,7 +23,7 @@ fn find(config: &Config) -> Result<Option<Link>, Error> {
             let msg = format!("bridge: `{name}` exists and is of kind `{kind}`, not a bridge");
             Err(Error::invalid_config(msg))
         }
-        // The grant shows this plugin no link of another kind.
+        // The grant does not show this plugin links of another kind.
         Err(error) if error.code == ErrorCode::Denied => {
             let msg = format!("bridge: `{name}` cannot be used as a bridge: {error}");
             Err(Error::invalid_config(msg))
@@ -50,7 +50,7 @@ fn create(config: &Config) -> Result<Link, Error> {
     }
 }
 
-/// Makes a bridge as configured that may have been made by someone else.
+/// Configures a bridge that someone else may have made.
 fn adjust(config: &Config, bridge: &Link) -> Result<(), Error> {
     let is_filtering = bridge.bridge().is_some_and(|bridge| bridge.vlan_filtering);
     if config.has_vlans() && !is_filtering {
@@ -73,8 +73,7 @@ fn adjust(config: &Config, bridge: &Link) -> Result<(), Error> {
     refuse_router_advertisements(&bridge.name)
 }
 
-/// The routes of the bridge are up to this plugin, not to those who send router
-/// advertisements.
+/// Makes the bridge ignore router advertisements: its routes are this plugin's.
 fn refuse_router_advertisements(bridge: &str) -> Result<(), Error> {
     let key = sysctl::interface_key("ipv6.conf", bridge, "accept_ra");
     // A kernel without IPv6 has no such key.

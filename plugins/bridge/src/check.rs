@@ -24,7 +24,7 @@ pub fn check(request: &Request<Config>) -> Result<(), Error> {
     }
 }
 
-/// What the attachment has in the plugin's tables is there.
+/// Fails unless the plugin's tables have what belongs to the attachment.
 fn check_filters(
     request: &Request<Config>,
     previous: &AddResult,
@@ -61,7 +61,7 @@ fn check_bridge(request: &Request<Config>, previous: &AddResult) -> Result<Link,
     Ok(bridge)
 }
 
-/// One of the host's interfaces of the previous result is the container's peer and the bridge's port.
+/// Returns the container's peer: one of the previous result's interfaces on the host, and a port of the bridge.
 fn check_port(previous: &AddResult, bridge: &Link, container: &Link) -> Result<Link, Error> {
     for interface in previous.on_host().filter(|i| i.name != bridge.name) {
         let link = link::find(Namespace::Host, &interface.name)?;

@@ -76,7 +76,7 @@ impl Plugin for Bridge {
                 .then(|| antispoof::remove(&owner, previous)),
         ];
         steps.into_iter().flatten().collect::<Result<(), Error>>()?;
-        // Last, and only then: nobody may get the address while something is left that has it.
+        // Last: the address must not be free while something still uses it.
         config.ipam.del()
     }
 

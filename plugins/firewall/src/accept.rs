@@ -50,7 +50,7 @@ const RULES: usize = 6;
 const ESTABLISHED_OR_RELATED: u32 = 2 | 4;
 
 /// What the host accepts for one attachment: what the container sends, and the answers to it, as far as the
-/// administrator and the policy let it.
+/// administrator and the policy allow.
 pub struct Accepted<'a> {
     pub owner: Owner,
     config: &'a Config,
@@ -90,7 +90,7 @@ impl<'a> Accepted<'a> {
         let policy = || self.policy().map(addition);
         let commands = policy().chain(self.pods().map(creation));
         owned::add(&shared(self.config), commands.collect(), || {
-            // An address may be that of another container, which went without a DEL.
+            // An address may belong to another container, which had no DEL.
             let pods = owned::replacing(FAMILY, self.pods())?;
             Ok(policy().chain(pods).collect())
         })
@@ -125,7 +125,7 @@ impl<'a> Accepted<'a> {
         })
     }
 
-    /// What the policy says of the bridge.
+    /// The elements of the bridge that the policy needs.
     fn policy(&self) -> impl Iterator<Item = (&'static str, Element)> + use<> {
         let is_within = self.config.ingress_policy == IngressPolicy::SameBridge;
         let bridge = self
@@ -211,8 +211,8 @@ fn rules() -> [Rule; RULES] {
     ]
 }
 
-/// Returns the addresses that are the attachment's to give up: those of the previous result that are not
-/// another container's by now; without that result, those found in the sets.
+/// Returns the addresses that the attachment gives up: those of the previous result that another container does not
+/// have by now; without that result, those found in the sets.
 pub fn addresses(owner: &Owner, previous: Option<&AddResult>) -> Result<Vec<IpAddr>, Error> {
     let Some(previous) = previous else {
         let found = owned::find(FAMILY, &PODS, |element| element.is_of(owner))?;
@@ -242,8 +242,8 @@ fn address((_, element): &Found) -> Option<IpAddr> {
     }
 }
 
-/// Removes the attachment's elements: by address where the previous result tells the addresses, else,
-/// or where they are not there, by looking at all.
+/// Removes the attachment's elements: by the addresses of the previous result, or, without these or where one is
+/// missing, by searching the sets.
 pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> {
     let addresses = previous.into_iter().flat_map(AddResult::addresses);
     let known: Vec<_> = addresses

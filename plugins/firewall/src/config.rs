@@ -28,7 +28,7 @@ pub struct Config {
     pub iptables_admin_chain_name: String,
     /// The zone of firewalld that the container's addresses are bound to.
     pub firewalld_zone: String,
-    /// Whose connections reach the container.
+    /// Which connections reach the container.
     pub ingress_policy: IngressPolicy,
 }
 
@@ -39,11 +39,11 @@ pub enum Backend {
     /// The plugin's own tables, and firewalld where it runs.
     #[default]
     Whichever,
-    /// The plugin's own tables alone.
+    /// Only the plugin's own tables.
     Nftables,
-    /// As without one, but firewalld must run.
+    /// As without the key, but firewalld must run.
     Firewalld,
-    /// The backends that do not exist.
+    /// A backend that does not exist.
     Other(String),
 }
 
@@ -63,13 +63,13 @@ impl From<String> for Backend {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IngressPolicy {
-    /// Everybody's.
+    /// All connections.
     #[default]
     #[serde(alias = "")]
     Open,
-    /// Not those of containers on other bridges that have a policy.
+    /// None from containers on other bridges that have a policy.
     SameBridge,
-    /// As `same-bridge`, and not those of other containers on the bridge either.
+    /// As `same-bridge`, and none from other containers on the bridge.
     Isolated,
 }
 

@@ -33,7 +33,7 @@ fn try_add(owner: &Owner, port: &str) -> Result<(), OperationError> {
         (ISOLATED, element.owned_by(owner))
     };
     let commands = vec![creation(element())];
-    // The name may be another port's, whose container went without a DEL.
+    // The name may have belonged to the port of a container that had no DEL.
     owned::add(&shared(), commands, || {
         owned::replacing(FAMILY, [element()])
     })
@@ -67,8 +67,8 @@ pub fn check(owner: &Owner, port: &str) -> Result<(), Error> {
     checked.map(drop).context("the isolation of the port")
 }
 
-/// Removes the attachment's element: by the names of the previous result, else, or where it is not
-/// there, by looking at all.
+/// Removes the attachment's element: by the names of the previous result, or, without these or where it is missing,
+/// by searching the set.
 pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> {
     // Bridge, port: the order in which `bridge` returns them.
     let port = previous.and_then(|previous| previous.on_host().nth(1));

@@ -39,7 +39,7 @@ fn bind(zone: &str, address: IpAddr) -> Result<(), Error> {
     }
 }
 
-/// Whether firewalld is to be told. Errors: `codes::UNSUPPORTED` where the configuration asks for it
+/// Whether the addresses must be bound to a zone. Errors: `codes::UNSUPPORTED` where the configuration asks for it
 /// and it does not run.
 fn is_needed(config: &Config) -> Result<bool, Error> {
     let is_running = is_running(config)?;

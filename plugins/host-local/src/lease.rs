@@ -86,7 +86,7 @@ impl Leases {
     pub fn last_reserved(&self, set: usize) -> Result<Option<IpAddr>, Error> {
         let value = self.store.get(&last_reserved_key(set)).found()?;
         let text = value.as_deref().map(String::from_utf8_lossy);
-        // What is not an address, as after a crash, only costs the place in the round.
+        // Without an address, as after a crash, the round starts again.
         Ok(text.and_then(|text| text.trim().parse().ok()))
     }
 
@@ -108,8 +108,8 @@ impl Leases {
 
     /// Releases all addresses of an owner; where there is none, those in old format.
     ///
-    /// Leases are found without reading each, so that one that another program has overwritten in place may not be seen:
-    /// those of the addresses that the owner was `given` are read.
+    /// Leases are found without reading each of them, which may miss one that another program has overwritten in
+    /// place: those of the addresses that the owner was `given` are read.
     pub fn release(&self, owner: &Owner, given: impl Iterator<Item = IpAddr>) -> Result<(), Error> {
         let given: Vec<String> = given.map(key).collect();
         let mut keys = self.held_as(&owner.value(), &given)?;
@@ -122,7 +122,7 @@ impl Leases {
         Ok(())
     }
 
-    /// The keys of the leases that hold a value, those among `given` that were not found as well.
+    /// Returns the keys of the leases that hold a value, including those among `given` that are not found.
     fn held_as(&self, value: &str, given: &[String]) -> Result<Vec<String>, Error> {
         let mut keys = self.store.find(value.as_bytes())?;
         for key in given {

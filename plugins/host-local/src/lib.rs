@@ -98,7 +98,7 @@ impl Plugin for HostLocal {
 
     fn status(request: StatusRequest<Config>) -> Result<(), Error> {
         let sets = request.config.range_sets()?;
-        // A runtime may take a node whose STATUS fails for one that can run nothing, though all its pods are well.
+        // A runtime may treat a node whose STATUS fails as unable to run anything, although all its pods are well.
         if !request.config.ipam.fail_status_when_exhausted {
             return Ok(());
         }

@@ -2,8 +2,8 @@
 
 use weir_sdk::Dns;
 
-/// Returns the name servers, domain, search list and options. Lines that say nothing of these, and comments,
-/// are passed over; of several domains the last counts.
+/// Returns the name servers, domain, search list and options. Other lines and comments are skipped; of several
+/// domains the last counts.
 pub fn parse(text: &str) -> Dns {
     let mut dns = Dns::default();
     for line in text.lines() {

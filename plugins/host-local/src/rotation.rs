@@ -1,7 +1,7 @@
 //! The order in which the addresses of a range set are tried: round-robin.
 //!
-//! A container that is started again and again does not see an address for a second time before all
-//! others have been handed out.
+//! A container that is started again and again gets an address a second time only after all others have been handed
+//! out.
 
 use std::net::IpAddr;
 

@@ -15,7 +15,7 @@ use weir_sdk::{
     Request, address, link,
 };
 
-/// The one interface that this plugin is about.
+/// The interface that this plugin sets up.
 const LOOPBACK: &str = "lo";
 
 /// The loopback interface is not as it should be.

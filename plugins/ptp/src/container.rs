@@ -40,8 +40,8 @@ pub fn configure(link: &Link, ends: &[Ends], result: &AddResult) -> Result<(), E
     interface::add_routes(link, routes(link, ends, result))
 }
 
-/// The result's routes. No route leads to another next hop than the gateway, so that the kernel must be
-/// told that it is on the link.
+/// The result's routes. No route leads to a next hop other than the gateway, so the kernel must be told that it is on
+/// the link.
 fn routes(link: &Link, ends: &[Ends], result: &AddResult) -> Vec<Route> {
     let is_other = |gateway| {
         ends.iter()

@@ -60,7 +60,7 @@ impl Plugin for Ptp {
             masquerade::remove(&Owner::of(&request), request.previous.as_ref())?;
         }
         veth::delete(&request)?;
-        // Last, and only then: nobody may get the address while something is left that has it.
+        // Last: the address must not be free while something still uses it.
         request.config.ipam.del()
     }
 

@@ -1,7 +1,7 @@
 //! The administrator's list of the parameters that a configuration may name.
 //!
-//! A file with one regular expression in a line. Without the file every parameter is allowed, as far
-//! as the plugin's grant goes.
+//! A file with one regular expression in a line. Without the file every parameter is allowed that the plugin's grant
+//! allows.
 
 use regex_lite::Regex;
 use weir_sdk::{Context, Error, Outcome, store};
@@ -11,8 +11,7 @@ use crate::parameters::Parameter;
 
 const FILE: &str = "/etc/cni/tuning/allowlist.conf";
 
-/// Fails if the list does not have one of the parameters. What is compared is the key as it was
-/// configured.
+/// Fails if the list does not have one of the parameters. Keys are compared as they were configured.
 pub fn check(parameters: &[Parameter]) -> Result<(), Error> {
     if parameters.is_empty() {
         return Ok(());

@@ -5,7 +5,7 @@ use weir_sdk::check::wrong;
 use weir_sdk::link::{self, Changes, Link};
 use weir_sdk::{Context, Error, Mac, Namespace, OperationError, Outcome, log};
 
-/// Some attributes of an interface. As JSON they are the reference plugin's backup.
+/// Some attributes of an interface. Their JSON is the reference plugin's backup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Attributes {
@@ -131,8 +131,8 @@ pub fn set(ifname: &str, attributes: &Attributes) -> Result<(), Error> {
     update(ifname, attributes).context(format!("cannot set {} of `{ifname}`", attributes.text()))
 }
 
-/// Gives the container's interface attributes back, if it is still there. Each by itself, so that one
-/// which the kernel refuses keeps no other from being restored; what is refused is logged.
+/// Gives the container's interface attributes back, if it is still there. Each on its own, so that one that the
+/// kernel refuses does not keep others from being restored; failures are logged.
 pub fn restore(ifname: &str, before: &Attributes) {
     let now = match link::get(Namespace::Container, ifname).found() {
         Ok(None) => return,
@@ -160,8 +160,8 @@ fn not_restored(ifname: &str, attributes: &Attributes, error: &OperationError) {
     log::warn("cannot give an interface its attributes back", &fields);
 }
 
-/// Fails if the container's interface does not have the attributes. It must be promiscuous exactly if
-/// that was asked for, as with the reference plugin.
+/// Fails if the container's interface does not have the attributes. It must be promiscuous exactly if that was
+/// requested, as with the reference plugin.
 pub fn check(ifname: &str, expected: &Attributes) -> Result<(), Error> {
     let link = link::get(Namespace::Container, ifname).found();
     let link = link.context(format!("cannot read the interface `{ifname}`"))?;
@@ -176,7 +176,7 @@ pub fn check(ifname: &str, expected: &Attributes) -> Result<(), Error> {
     }
 }
 
-/// The first of the expected attributes that is another one.
+/// The first of the expected attributes that differs.
 fn difference(expected: &Attributes, found: &Attributes) -> Option<String> {
     let pairs = expected.shown().into_iter().zip(found.shown());
     let mut unlike = pairs.filter(|((_, expected), (_, found))| expected != found);

@@ -12,8 +12,8 @@ use weir_sdk::{Context, Error, ErrorCode, OperationError, Outcome, Request, log}
 use crate::attributes::Attributes;
 use crate::config::Config;
 
-/// Saves what the interface had. Where there is a backup already, of another `tuning` in the list or
-/// of an ADD without DEL, what it has is older and stays.
+/// Saves what the interface had. Values in an existing backup, of another `tuning` in the list or of an ADD without
+/// DEL, are older and stay.
 pub fn save(request: &Request<Config>, before: &Attributes) -> Result<(), Error> {
     let key = key(request);
     let write = || {
@@ -42,12 +42,12 @@ pub fn load(request: &Request<Config>) -> Result<Option<Attributes>, Error> {
     Ok(text.map(|text| read(text).unwrap_or_else(|error| garbled(&key, &error))))
 }
 
-/// Tells whether no store can exist here. ADD saved nothing then, and DEL must not fail for ever.
+/// Whether no store can exist here. ADD saved nothing then, and DEL must not fail forever.
 fn is_impossible(error: &OperationError) -> bool {
     matches!(error.code, ErrorCode::Denied | ErrorCode::Invalid)
 }
 
-/// Nothing can be restored from it, and it would be in the way of every other DEL.
+/// Nothing can be restored from it, and failing would block every further DEL.
 fn garbled(key: &str, error: &serde_json::Error) -> Attributes {
     let fields = [("file", key), ("error", &error.to_string())];
     log::warn("a backup is garbled: nothing is restored", &fields);
@@ -75,8 +75,8 @@ fn key(request: &Request<Config>) -> String {
     format!("{}_{}.json", escaped(id), escaped(ifname))
 }
 
-/// A name with what a store's key cannot have as a colon and two hexadecimal digits for each byte.
-/// Neither a container's id nor an interface's name has a colon, so that no two become the same.
+/// Escapes each byte that a store's key cannot have as a colon and two hexadecimal digits. Neither a container's id
+/// nor an interface's name has a colon, so no two names become the same.
 fn escaped(name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     let escaped = |byte: u8| {

@@ -37,11 +37,11 @@ pub struct Config {
     pub runtime_config: MacKey,
 }
 
-/// `args.cni`: each key takes the place of the configuration's, one that says none too.
+/// `args.cni`: each key replaces the configuration's, even with a value that means none.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Instead {
-    /// Parameters, each in place of the configuration's of that key.
+    /// Parameters; each replaces the configuration's of the same key.
     pub sysctl: BTreeMap<String, String>,
     /// The interface's MAC.
     pub mac: Option<String>,

@@ -1,7 +1,7 @@
 //! The plugin `tuning`: changes kernel parameters of a container and attributes of its interface.
 //!
-//! It creates nothing and comes after the plugin whose interface it changes. The host puts back what an
-//! ADD that fails has changed, and DEL gives the interface its attributes back.
+//! It creates nothing and comes after the plugin whose interface it changes. The host restores what a failed ADD
+//! changed, and DEL restores the interface's attributes.
 //!
 //! Errors in the configuration have code 7, the SDK's codes are in [`weir_sdk::codes`], and these
 //! are this plugin's own:
@@ -39,7 +39,7 @@ impl Plugin for Tuning {
 
         if !attributes.is_empty() {
             let before = attributes::read(&request.ifname)?;
-            // The host undoes all that a failed ADD has done; DEL needs it where weir itself was ended.
+            // The host undoes a failed ADD; DEL needs the backup, also if weir itself was killed.
             backup::save(&request, &before.only(&attributes))?;
         }
         parameters::write(&parameters)?;

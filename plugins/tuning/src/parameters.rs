@@ -12,7 +12,7 @@ use crate::config::Config;
 /// What stands for the interface's name in a key.
 const IFNAME: &str = "IFNAME";
 
-/// The kernel's error number for what the reader may not read.
+/// The kernel's error number for a parameter that cannot be read.
 const EACCES: i32 = 13;
 
 /// A parameter, and the value that it is to have.

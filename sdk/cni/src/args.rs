@@ -7,7 +7,7 @@ use std::str::FromStr;
 use crate::error::Error;
 use crate::mac::Mac;
 
-/// The keys that standard plugins know. Each gets those of all plugins in a list, and of the IPAM plugin that one runs.
+/// The keys that standard plugins know. Every plugin of a list and its IPAM plugin get the same arguments.
 const KNOWN: [&str; 3] = ["MAC", "IP", "GATEWAY"];
 
 /// The key that makes unknown keys no error.
@@ -106,7 +106,7 @@ impl Args {
         mac.map(Some)
     }
 
-    /// What Kubernetes container runtimes say of the pod in the `K8S_POD_*` keys.
+    /// What Kubernetes container runtimes say about the pod in the `K8S_POD_*` keys.
     pub fn pod(&self) -> PodArgs<'_> {
         let get = |key| self.get(key).filter(|value| !value.is_empty());
         PodArgs {
@@ -172,7 +172,7 @@ impl fmt::Display for Args {
     }
 }
 
-/// An address that was asked for, with or without its subnet's prefix length.
+/// A requested address, with or without its subnet's prefix length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestedAddress {
     /// The address.

@@ -133,7 +133,7 @@ impl PluginConfig {
 
     /// `prevResult`, of its own version or else of the configuration's.
     ///
-    /// Read only when asked for, because a `DEL` may go on without one that is invalid.
+    /// Read only on demand, because a `DEL` may ignore an invalid one.
     ///
     /// # Errors
     ///
@@ -329,15 +329,15 @@ impl NetworkConfigList {
     /// Derives what `plugin` of this list reads from standard input (CNI section 3, "Deriving
     /// execution configuration from plugin configuration").
     ///
-    /// `capability_args` are the runtime's capability arguments by name; those that the plugin's
-    /// `capabilities` ask for become its `runtimeConfig` on `ADD`, `CHECK` and `DEL`. A
+    /// `capability_args` are the runtime's capability arguments by name; those that the plugin's `capabilities`
+    /// request become its `runtimeConfig` on `ADD`, `CHECK` and `DEL`. A
     /// `prevResult` that is in the plugin's own configuration is removed: only the runtime
     /// knows previous results.
     ///
     /// # Errors
     ///
     /// Code 1 if the command does not exist in the list's version, code 999 if the previous result
-    /// cannot be said in that version.
+    /// cannot be expressed in that version.
     pub fn execution_config(
         &self,
         plugin: &PluginConfig,
@@ -367,7 +367,7 @@ impl NetworkConfigList {
     }
 }
 
-/// The capability arguments that the plugin's `capabilities` ask for.
+/// The capability arguments that the plugin's `capabilities` request.
 fn select_capability_args(
     plugin: &PluginConfig,
     capability_args: &Map<String, Value>,

@@ -1,6 +1,6 @@
 //! Conversion of success results between the newest shape and the JSON of every version.
 //!
-//! There are four shapes. What a key that has nothing to say does is libcni's choice in each:
+//! There are four shapes. Empty keys are printed or left out as libcni does:
 //!
 //! | versions | shape |
 //! |---|---|
@@ -27,13 +27,12 @@ const SCOPE: &str = "a route scope, a whole number from 0 to 255";
 
 /// The JSON of `result` in `version` (CNI section 5, "Success").
 ///
-/// What the version's shape has no place for is left out. In 0.1.0 and 0.2.0 that is all but the
+/// What the version's shape cannot express is left out. In 0.1.0 and 0.2.0 that is all but the
 /// first IPv4 and the first IPv6 address and the routes of these families.
 ///
 /// # Errors
 ///
-/// Code 999 if the version is 0.1.0 or 0.2.0 and the result has no address, which their shape
-/// cannot say.
+/// Code 999 if the version is 0.1.0 or 0.2.0 and the result has no address, which their shape cannot express.
 pub fn to_json(result: &AddResult, version: Version) -> Result<Value, Error> {
     let mut map = Map::new();
     map.insert("cniVersion".into(), version.as_str().into());
@@ -160,7 +159,7 @@ fn read_interface(node: &Node<'_>) -> Result<Interface, Error> {
 }
 
 fn read_ip(node: &Node<'_>) -> Result<IpConfig, Error> {
-    // The address says its family itself. libcni, too, only asks for `version` to be text.
+    // The address tells its family. libcni, too, only requires `version` to be text.
     node.text("version")?;
     Ok(IpConfig {
         interface: interface_index(node)?,
@@ -169,7 +168,7 @@ fn read_ip(node: &Node<'_>) -> Result<IpConfig, Error> {
     })
 }
 
-/// `interface`; a number below zero is as good as none, and was written by plugins of old.
+/// `interface`; a negative number, which old plugins wrote, means none.
 fn interface_index(node: &Node<'_>) -> Result<Option<u32>, Error> {
     match node.key("interface")? {
         Some(index) if index.value().as_i64().is_some_and(|index| index < 0) => Ok(None),

@@ -82,7 +82,7 @@ impl Command {
 
     /// The variables that must be set, beside `CNI_COMMAND`.
     ///
-    /// `CNI_PATH` is never among them: where plugins are found is the runtime's own knowledge.
+    /// `CNI_PATH` is never among them: only the runtime needs to know where plugins are.
     pub const fn required_variables(self) -> &'static [&'static str] {
         match self {
             Command::Add | Command::Check => &["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME"],
@@ -115,8 +115,7 @@ impl FromStr for Command {
 
 /// The environment of one invocation, validated.
 ///
-/// A variable that is set to nothing is not set, and one that the command has no use for is left
-/// aside.
+/// An empty variable counts as unset. Variables that the command does not use are ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Environment {
     /// `CNI_COMMAND`.
@@ -152,7 +151,7 @@ impl Environment {
         let mut faults = Faults::default();
         let command = faults.note("CNI_COMMAND", raw.command());
         faults.require(command, &raw);
-        // Other commands have no attachment: whatever these variables are then is left aside.
+        // Other commands are not about an attachment: they ignore these variables.
         let validate = command.is_none_or(Command::is_about_attachment);
         let checked = |variable| raw.get(variable).filter(|_| validate);
         if let Some(id) = checked("CNI_CONTAINERID") {
@@ -170,7 +169,7 @@ impl Environment {
     }
 }
 
-/// The variables that are set to something.
+/// The variables that are not empty, by name.
 struct Raw(BTreeMap<String, String>);
 
 impl Raw {

@@ -1,9 +1,8 @@
-//! Whose something on a node is: a mark that names the network and the attachment, for what is shared by all
-//! plugins and must be found again.
+//! Ownership of what plugins make on a node: a mark that names the network and the attachment.
 //!
 //! It is `NETWORK CONTAINER-ID INTERFACE`, or `NETWORK` alone for what all attachments to a network share. Where that
-//! is longer than the shortest place that it is in, digests of the network and of the attachment take its place. No
-//! network's name has a `#` or a blank, and no container id or interface name a blank.
+//! is longer than [`MARK_MAX`], it has digests of the network and of the attachment instead. Names of networks
+//! contain neither `#` nor blanks; container ids and interface names contain no blanks.
 
 use std::fmt::Write;
 
@@ -12,7 +11,8 @@ use sha2::{Digest, Sha256};
 /// The longest mark, in bytes: as long as a comment of nftables may be.
 pub const MARK_MAX: usize = 128;
 
-/// The mark of an attachment's things. `network` is what grants know it by: a name, or a definition's `namespace/name`.
+/// The mark of what belongs to an attachment. `network` is what grants know it by: a name, or a definition's
+/// `namespace/name`.
 pub fn mark_of_attachment(network: &str, container_id: &str, ifname: &str) -> String {
     let mark = format!("{network} {container_id} {ifname}");
     if mark.len() > MARK_MAX {
@@ -37,7 +37,7 @@ pub fn is_of_network(mark: &str, network: &str) -> bool {
     !owner.is_empty() && (owner == network || owner.strip_prefix('#') == Some(&digest(network)))
 }
 
-/// Whether a mark is an attachment's, by whatever name its network was known.
+/// Whether a mark is an attachment's, whatever its network is known by.
 pub fn is_of_attachment(mark: &str, container_id: &str, ifname: &str) -> bool {
     let Some((owner, own)) = mark.split_once(' ') else {
         return false;
@@ -54,7 +54,7 @@ pub fn is_attachments(mark: &str) -> bool {
     mark.contains(' ')
 }
 
-/// Whether a text could be somebody's mark.
+/// Whether a text has the form of a mark.
 pub fn is_mark(text: &str) -> bool {
     let parts = text.split(' ').count();
     text.starts_with('#') || parts == 3 || (parts == 1 && !text.is_empty())
@@ -64,7 +64,7 @@ fn attachment(container_id: &str, ifname: &str) -> String {
     digest(&format!("{container_id} {ifname}"))
 }
 
-/// The first 32 hexadecimal digits of a text's SHA-256: the same for the same text, and for no other.
+/// The first 32 hexadecimal digits of a text's SHA-256: the same for the same text only.
 pub fn digest(text: &str) -> String {
     let mut digits = String::with_capacity(32);
     for byte in &Sha256::digest(text.as_bytes())[..16] {

@@ -21,8 +21,8 @@ impl NewAddress {
         }
     }
 
-    /// The same with the subnet's broadcast address, for an IPv4 subnet that has one: of at least
-    /// four addresses (RFC 3021).
+    /// Adds the subnet's broadcast address, if it is an IPv4 subnet that has one: with at least four addresses (RFC
+    /// 3021).
     #[must_use]
     pub fn with_subnet_broadcast(mut self) -> Self {
         self.broadcast = match self.address.into() {

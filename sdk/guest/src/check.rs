@@ -10,7 +10,7 @@ use crate::{
     AddResult, Context, Error, Interface, IpConfig, Namespace, Outcome, Request, address, codes,
 };
 
-/// Makes the error of CHECK about what is not as ADD left it.
+/// Makes the error of CHECK for what is not as ADD left it.
 pub fn wrong(what: impl Display) -> Error {
     Error::new(codes::NOT_AS_ATTACHED, what.to_string())
 }
@@ -22,7 +22,7 @@ pub fn previous<C>(request: &Request<C>) -> Result<&AddResult, Error> {
     previous.ok_or_else(|| Error::invalid_config(missing))
 }
 
-/// Returns the link of an interface of the previous result, of the kind and with the MAC that it must have.
+/// Returns the link of an interface of the previous result. Fails unless it has the kind and the MAC.
 pub fn interface(interface: &Interface, namespace: Namespace, kind: &str) -> Result<Link, Error> {
     let name = interface.name.as_str();
     let found = link::get(namespace, name).found();
@@ -38,7 +38,7 @@ pub fn interface(interface: &Interface, namespace: Namespace, kind: &str) -> Res
     Ok(link)
 }
 
-/// Returns the container's interface, which the previous result must name, with its sandbox.
+/// Returns the link of the container's interface, which the previous result must list with its sandbox.
 pub fn container_interface<C>(
     request: &Request<C>,
     previous: &AddResult,
@@ -88,7 +88,7 @@ pub fn addresses(ifname: &str, ips: &[IpConfig]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Fails unless every route of the previous result exists, and the one of every address's subnet.
+/// Fails unless every route of the previous result exists, and a route to the subnet of every address.
 pub fn routes(previous: &AddResult) -> Result<(), Error> {
     if previous.ips.is_empty() && previous.routes.is_empty() {
         return Ok(());

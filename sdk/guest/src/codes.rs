@@ -12,7 +12,7 @@
 //! | `no-namespace` | 8, invalid network namespace |
 //! | `failed` | 5, I/O failure |
 //!
-//! Two more are for what plugins have in common: 106 [`NOT_AS_ATTACHED`], 107 [`NO_ADDRESS`].
+//! Plugins share two more: 106 [`NOT_AS_ATTACHED`], 107 [`NO_ADDRESS`].
 
 use weir_cni::Code;
 
@@ -26,9 +26,9 @@ pub const NOT_FOUND: Code = Code(101);
 pub const EXISTS: Code = Code(102);
 /// The kernel or the host refused an argument.
 pub const INVALID: Code = Code(103);
-/// This host or kernel has no such thing.
+/// This host or kernel does not support the operation.
 pub const UNSUPPORTED: Code = Code(104);
-/// Out of space, of memory, or of a bound of the grant's limits.
+/// Disk space, memory or a limit of the grant is used up.
 pub const EXHAUSTED: Code = Code(105);
 
 /// CHECK: something is not as ADD left it.

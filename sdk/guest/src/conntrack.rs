@@ -1,6 +1,6 @@
 //! Capability `conntrack`: removing entries of the connection tracking table.
 //!
-//! Connections that a translation began still use it after the translation is removed, until their entry is:
+//! Connections keep using a translation that is removed, until their entries are deleted:
 //!
 //! ```no_run
 //! use weir_sdk::conntrack::{self, Filter};
@@ -25,7 +25,7 @@ pub const UDP: u8 = 17;
 /// The number of SCTP.
 pub const SCTP: u8 = 132;
 
-/// Which entries. At least one of the optional fields must be given.
+/// Selects entries. At least one of the optional fields must be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filter {
     /// The family of the connection.
@@ -41,7 +41,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Makes a filter without optional fields, of which it needs one.
+    /// Makes a filter without optional fields. It needs at least one.
     pub fn new(family: IpFamily, protocol: u8) -> Self {
         Filter {
             family,
@@ -52,7 +52,7 @@ impl Filter {
         }
     }
 
-    /// Only connections that went to this port at first.
+    /// Only connections whose original destination has this port.
     pub fn to_port(self, port: u16) -> Self {
         Filter {
             port: Some(port),
@@ -60,7 +60,7 @@ impl Filter {
         }
     }
 
-    /// Only connections that went to this address at first.
+    /// Only connections whose original destination is this address.
     pub fn to(self, destination: IpAddr) -> Self {
         Filter {
             destination: Some(destination),
@@ -73,9 +73,9 @@ same_fields! {
     Filter => raw::Filter { family protocol port ; map destination reply_source }
 }
 
-/// Deletes the entries that pass the filter. Errors: `invalid`, `unsupported`.
+/// Deletes the entries that match the filter. Errors: `invalid`, `unsupported`.
 ///
-/// It takes one walk through the table, however few they are.
+/// The kernel walks through the whole table, however few entries match.
 pub fn delete(namespace: Namespace, filter: Filter) -> Result<()> {
     raw::delete(namespace, filter.into())
 }

@@ -1,4 +1,4 @@
-//! Between the contract's types and those of `std::net`, `ipnet` and `weir-cni`.
+//! Conversions between the contract's types and those of `std::net`, `ipnet` and `weir-cni`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -37,7 +37,7 @@ impl From<IpNet> for IpNetwork {
 
 impl From<IpNetwork> for IpNet {
     fn from(network: IpNetwork) -> Self {
-        // The contract bounds the prefix length; a host that breaks it must not be believed.
+        // The contract bounds the prefix length; a host that exceeds it cannot be trusted.
         IpNet::new(network.address.into(), network.prefix_length)
             .expect("the prefix length is at most the address's bits")
     }

@@ -5,10 +5,10 @@
 //! use weir_sdk::{OperationError, firewalld};
 //!
 //! fn let_pass(address: IpAddr) -> Result<(), OperationError> {
-//!     match firewalld::is_running()? {
-//!         true => firewalld::add_source("trusted", address),
-//!         false => Ok(()),
+//!     if firewalld::is_running()? {
+//!         firewalld::add_source("trusted", address)?;
 //!     }
+//!     Ok(())
 //! }
 //! ```
 

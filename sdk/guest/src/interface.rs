@@ -14,7 +14,7 @@ pub fn has_ipv6(ips: &[IpConfig]) -> bool {
     ips.iter().any(|ip| ip.address.addr().is_ipv6())
 }
 
-/// Enables IPv6 on the interface and the loopback device, where the container came without.
+/// Enables IPv6 on the interface and the loopback device, in case the container came without.
 pub fn enable_ipv6(ifname: &str) -> Result<(), Error> {
     for interface in ["lo", ifname] {
         let key = sysctl::interface_key("ipv6.conf", interface, "disable_ipv6");
@@ -24,7 +24,7 @@ pub fn enable_ipv6(ifname: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives the interface the addresses; `new` says with which attributes.
+/// Adds addresses to the interface, with the attributes that `new` gives them.
 pub fn add_addresses(
     link: &Link,
     ips: &[IpConfig],
@@ -38,7 +38,7 @@ pub fn add_addresses(
     Ok(())
 }
 
-/// Gives the container routes over the interface, which [`route::of_result`] makes of a result's.
+/// Adds the container's routes over the interface, which [`route::of_result`] makes of a result's.
 pub fn add_routes(link: &Link, routes: Vec<Route>) -> Result<(), Error> {
     for route in routes {
         let doing = route::adding(&route, &link.name);
@@ -47,7 +47,7 @@ pub fn add_routes(link: &Link, routes: Vec<Route>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Announces the addresses to the neighbours. It is not an error if that fails.
+/// Announces the addresses to the neighbours. A failure is logged and not an error.
 pub fn announce(link: &Link, ips: &[IpConfig]) {
     if ips.is_empty() {
         return;

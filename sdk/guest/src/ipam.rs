@@ -14,8 +14,7 @@ pub fn add() -> Result<AddResult, Error> {
 
 /// All but [`assign`](Ipam::assign) do nothing where no IPAM plugin is named.
 impl Ipam {
-    /// ADD for a main plugin: the addresses become those of an interface of its result, by the
-    /// interface's place in it.
+    /// ADD for a main plugin: the addresses become those of the interface with this index in its result.
     ///
     /// Errors: [`codes::NO_ADDRESS`] where the IPAM plugin returns none.
     pub fn assign(&self, interface: u32) -> Result<AddResult, Error> {

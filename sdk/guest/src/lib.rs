@@ -40,9 +40,10 @@
 //!
 //!     fn check(request: Request<Config>) -> Result<(), Error> {
 //!         let device = link::get(Namespace::Container, request.config.device.as_str())?;
-//!         match device.up {
-//!             true => Ok(()),
-//!             false => Err(Error::internal(format!("`{}` is down", device.name))),
+//!         if device.up {
+//!             Ok(())
+//!         } else {
+//!             Err(Error::internal(format!("`{}` is down", device.name)))
 //!         }
 //!     }
 //! }
@@ -51,13 +52,12 @@
 //! # fn main() {}
 //! ```
 //!
-//! Each capability is a module with the capability's name: [`link`], [`address`], [`route`], … A
-//! component asks for exactly the capabilities whose functions it calls: what is not called is not
-//! imported, and what is imported must be in the plugin's grant.
+//! Each capability is a module with the capability's name: [`link`], [`address`], [`route`], … A component imports
+//! exactly the capabilities whose functions it calls, and the plugin's grant must have each of them.
 //!
-//! What main plugins have in common stands above the capabilities: [`veth`], the pair of an attachment;
-//! [`interface`], the container's; [`masquerade`]; [`owner`] and [`firewall::owned`], what belongs to an
-//! attachment; [`check`], for CHECK.
+//! Above the capabilities is what main plugins share: [`veth`] for an attachment's pair, [`interface`] for the
+//! container's interface, [`masquerade`], [`owner`] and [`firewall::owned`] for what belongs to an attachment, and
+//! [`check`] for CHECK.
 //!
 //! Operations fail with an [`OperationError`], which `?` turns into a CNI [`Error`]; [`codes`] says
 //! into which code.

@@ -29,7 +29,7 @@ pub use raw::{
     Port, PortChanges, VlanProtocol, list,
 };
 
-/// The most links that the contract lets be deleted in one step.
+/// How many links the contract allows deleting in one step.
 const DELETED_AT_ONCE: usize = 256;
 
 impl Link {
@@ -38,12 +38,12 @@ impl Link {
         Mac::from_bytes(&self.mac)
     }
 
-    /// Returns the link-layer address as text, the way results have it.
+    /// Returns the link-layer address as text, as in results.
     pub fn mac_text(&self) -> Option<String> {
         self.mac().map(|mac| mac.to_string())
     }
 
-    /// Returns the link for a result, as one on the host.
+    /// Returns the link as a result's interface on the host.
     pub fn interface(&self) -> Interface {
         Interface {
             name: self.name.clone(),
@@ -53,7 +53,7 @@ impl Link {
         }
     }
 
-    /// Returns the bridge's settings; none for another kind.
+    /// Returns the bridge's settings; none for a link of another kind.
     pub fn bridge(&self) -> Option<Bridge> {
         match self.details {
             Details::Bridge(bridge) => Some(bridge),
@@ -62,7 +62,7 @@ impl Link {
     }
 }
 
-/// A reference by index, which stays right when the link is renamed.
+/// A reference by index, which stays valid when the link is renamed.
 impl From<&Link> for LinkReference {
     fn from(link: &Link) -> Self {
         LinkReference::Index(link.index)
@@ -83,7 +83,7 @@ impl NewPeer {
 }
 
 impl NewLink {
-    /// Makes a link that is down and has the kernel's defaults.
+    /// Makes a link that is down, with the kernel's defaults.
     pub fn new(namespace: Namespace, name: impl Into<String>, kind: NewKind) -> Self {
         NewLink {
             namespace,
@@ -144,8 +144,8 @@ pub fn delete(namespace: Namespace, link: impl Into<LinkReference>) -> Result<()
     raw::delete(namespace, &link.into())
 }
 
-/// Deletes several links of one namespace, 256 in each step, and with a veth its peer. A step takes the kernel as
-/// long as one link. Those that are not there are left out.
+/// Deletes several links of one namespace, and with each veth its peer, in steps of 256. A step takes the kernel as
+/// long as one link. Links that do not exist are skipped.
 pub fn delete_all<L: Into<LinkReference>>(
     namespace: Namespace,
     links: impl IntoIterator<Item = L>,
@@ -176,7 +176,7 @@ pub fn set_down(namespace: Namespace, link: impl Into<LinkReference>) -> Result<
     update(namespace, link, Changes::up(false))
 }
 
-/// Changes a bridge port's flags. Errors: `not-found`, `invalid` when it is no port.
+/// Changes a bridge port's flags. Errors: `not-found`, `invalid` for a link that is not a bridge port.
 pub fn update_port(
     namespace: Namespace,
     link: impl Into<LinkReference>,

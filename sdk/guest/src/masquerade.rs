@@ -35,8 +35,7 @@ const SOURCE_NAT: i32 = 100;
 const PODS4: &str = "pods4";
 const PODS6: &str = "pods6";
 
-/// Checks the key `ipMasqBackend`, of which `nftables` and `iptables`, or none, are values: in each case nftables is
-/// used. Errors: code 2.
+/// Checks the key `ipMasqBackend`: `nftables`, `iptables` or empty. weir uses nftables for each. Errors: code 2.
 pub fn validate_backend(backend: &str) -> Result<(), Error> {
     match backend {
         "" | "nftables" | "iptables" => Ok(()),
@@ -45,7 +44,7 @@ pub fn validate_backend(backend: &str) -> Result<(), Error> {
     }
 }
 
-/// What masquerading of one family looks at.
+/// The sets, fields and networks of one family.
 struct Masquerade {
     pods: &'static str,
     local: &'static str,
@@ -78,7 +77,7 @@ pub fn add(owner: &Owner, ips: &[IpConfig]) -> Result<(), Error> {
     let commands = ips.iter().flat_map(|ip| elements(owner, &ip.address));
     let shared = shared();
     let added = match owned::apply(&shared, commands.collect()) {
-        // An element is in the way: one after another, each looks at what the one before did.
+        // An element is in the way: they are added one by one, and each sees what the one before did.
         Err(error) if error.code == ErrorCode::Exists => {
             let mut ips = ips.iter();
             ips.try_for_each(|ip| add_one(owner, &shared, &ip.address))
@@ -93,7 +92,7 @@ fn add_one(owner: &Owner, shared: &Shared, address: &IpNet) -> Result<()> {
     owned::add(shared, commands, || replacement(owner, address))
 }
 
-/// What an address adds: itself, and that its network is not to be masqueraded to.
+/// What an address adds: its own element, and its network, to which nothing is masqueraded.
 fn elements(owner: &Owner, address: &IpNet) -> [Command; 2] {
     let local = family_of(address.addr()).local;
     [
@@ -102,8 +101,8 @@ fn elements(owner: &Owner, address: &IpNet) -> [Command; 2] {
     ]
 }
 
-/// What an address adds where something is in the way: the element of another container that went
-/// without a DEL, or a network that lies in this one, or that this one lies in.
+/// What an address adds where something is in the way: the element of another container, which had no DEL, or a
+/// network that contains this one or lies in it.
 fn replacement(owner: &Owner, address: &IpNet) -> Result<Vec<Command>> {
     let local = family_of(address.addr()).local;
     let mut commands = owned::replacing(FAMILY, [pod(owner, address)])?;
@@ -160,7 +159,7 @@ fn rules(family: &Masquerade) -> [Rule; 3] {
     ]
 }
 
-/// Fails unless all that [`add`] set up for these addresses is there, and the rules that look at it.
+/// Fails unless everything that [`add`] set up for these addresses is there, with the rules that use it.
 ///
 /// Errors: [`codes::NOT_AS_ATTACHED`].
 pub fn check(owner: &Owner, ips: &[IpConfig]) -> Result<(), Error> {
@@ -185,8 +184,8 @@ fn check_one(owner: &Owner, address: &IpNet) -> Result<(), Error> {
     }
 }
 
-/// Removes the attachment's elements: by address where the previous result tells the addresses,
-/// else, or where they are not there, by looking at all.
+/// Removes the attachment's elements: by the addresses of the previous result, or, without these or where one is
+/// missing, by searching the sets.
 pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> {
     let addresses = previous.into_iter().flat_map(AddResult::addresses);
     let known: Vec<_> = addresses

@@ -1,5 +1,5 @@
-//! Who owns something: a mark that names the attachment, by which DEL and GC find it again. The mark is the comment of
-//! an element; weir gives it to links of the host, as their alias.
+//! Ownership: a mark that names the attachment, by which DEL and GC find what belongs to it. The mark is the comment
+//! of an element, and the alias that weir gives to links of the host.
 
 use weir_cni::owner::{is_of_network, mark_of_attachment};
 
@@ -7,12 +7,12 @@ pub use weir_cni::owner::MARK_MAX;
 
 use crate::{GcRequest, Request};
 
-/// An attachment, as what belongs to it names it.
+/// An attachment, as named by what belongs to it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Owner {
     mark: String,
-    /// The mark by the network's name in its configuration, where that is not what the network is known by: what was
-    /// made when there was no other.
+    /// The mark with the network's name in its configuration, where the network is known by another one: earlier
+    /// versions wrote it.
     former: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl Owner {
     }
 }
 
-/// What of a network's things may stay.
+/// The valid attachments of a network.
 pub struct Valid {
     network: String,
     owners: Vec<Owner>,
@@ -70,7 +70,7 @@ impl Valid {
         }
     }
 
-    /// Whether something with this mark is of the network, and of none of its valid attachments.
+    /// Whether something with this mark belongs to the network, and to none of its valid attachments.
     pub fn is_garbage(&self, mark: &str) -> bool {
         is_of_network(mark, &self.network) && !self.owners.iter().any(|owner| owner.has(mark))
     }

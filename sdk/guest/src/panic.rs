@@ -1,7 +1,6 @@
-//! What a plugin says when it panics.
+//! The messages of panics.
 
-/// Sends the messages of panics into weir's log. With WASI they go to standard error, which ends
-/// there, too.
+/// Sends the messages of panics to weir's log. With WASI they reach it by standard error.
 pub(crate) fn log() {
     #[cfg(all(target_family = "wasm", target_os = "unknown"))]
     std::panic::set_hook(Box::new(|panic| {

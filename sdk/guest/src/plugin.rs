@@ -11,7 +11,7 @@ use crate::config::{self, Rules};
 use crate::request::{GcRequest, Request, StatusRequest};
 use crate::{log, panic};
 
-/// The world of the contract that a plugin is of, as `wit/world.wit` has it.
+/// A world of the contract, as in `wit/world.wit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum World {
     /// `plugin`: a main or chained plugin.
@@ -32,9 +32,9 @@ pub trait Plugin {
     /// The plugin's name, as `type` in a configuration.
     const NAME: &'static str;
 
-    /// Its world. An IPAM plugin is given the whole configuration of the plugin that runs it, so that
-    /// only the keys inside `ipam` are its own. It must call no capability that `ipam-plugin` lacks:
-    /// [`ipam`](crate::ipam) is answered with an error.
+    /// Its world. An IPAM plugin is given the whole configuration of the plugin that runs it; only the keys inside
+    /// `ipam` are its own. It must not call a capability that `ipam-plugin` lacks: [`ipam`](crate::ipam) returns an
+    /// error.
     const WORLD: World = World::Plugin;
 
     /// Checks what the types of the configuration cannot say, before `add`, `check` and `status`.
@@ -44,11 +44,11 @@ pub trait Plugin {
     }
 
     /// ADD: attaches the container to the network, or changes an attachment. Returns the plugin's
-    /// own result or the previous one with its changes. When it fails, the host removes all that it
-    /// created, and puts back what it changed of links and parameters in the container.
+    /// own result or the previous one with its changes. When it fails, the host removes everything that it created,
+    /// and restores the links and parameters of the container that it changed.
     fn add(request: Request<Self::Config>) -> Result<AddResult, Error>;
 
-    /// DEL: undoes `add`. Must succeed when what it would remove is gone already.
+    /// DEL: undoes `add`. Must succeed when there is nothing left to remove.
     fn del(request: Request<Self::Config>) -> Result<(), Error>;
 
     /// CHECK: fails when the attachment is not as the previous result says.

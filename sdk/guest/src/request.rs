@@ -22,7 +22,7 @@ pub struct Request<C> {
     /// The result of the plugin before this one in the list (ADD), or of the whole list's ADD
     /// (CHECK and DEL).
     pub previous: Option<AddResult>,
-    /// The container's namespace exists. Only ever false in `del`.
+    /// Whether the container's namespace exists. False in `del` only.
     pub has_container: bool,
     /// What a result's `sandbox` must be for interfaces in the container.
     pub sandbox: String,
@@ -46,8 +46,8 @@ impl<C> Request<C> {
         })
     }
 
-    /// Returns the result of the plugin before this one in the list: for a plugin that changes what another
-    /// one made, and cannot be the first. Errors: code 7.
+    /// Returns the result of the plugin before this one in the list, for a plugin that cannot be the first. Errors:
+    /// code 7.
     pub fn chained(&self) -> Result<&AddResult, Error> {
         let missing = "prevResult: missing: this plugin changes what another one made, so it must come \
                        after that one in the list of plugins";
@@ -56,7 +56,7 @@ impl<C> Request<C> {
     }
 }
 
-/// The arguments, from the pairs that the host has taken apart.
+/// Makes the arguments of the host's pairs.
 fn args(pairs: &[(String, String)]) -> Result<Args, Error> {
     let pairs: Vec<String> = pairs.iter().map(|(k, v)| format!("{k}={v}")).collect();
     pairs.join(";").parse()

@@ -4,7 +4,7 @@ use crate::{Context, Error, IpFamily, Namespace, Result};
 
 pub use crate::bindings::weir::cni::sysctl::{read, write};
 
-/// Writes a value where the key has another one. Errors: `not-found`, `invalid`.
+/// Writes a value unless the key has it already. Errors: `not-found`, `invalid`.
 pub fn ensure(namespace: Namespace, key: &str, value: &str) -> Result<()> {
     if read(namespace, key)? == value {
         return Ok(());

@@ -39,8 +39,8 @@ impl Qdisc {
         Qdisc::root(Discipline::Tbf(bucket))
     }
 
-    /// Makes a hierarchy token bucket at the root, with the handle `1:`, and the minor number of the class
-    /// for what no filter puts into one.
+    /// Makes a hierarchy token bucket at the root, with the handle `1:`. `default` is the minor number of the class
+    /// for packets that no filter matches.
     pub fn htb(default: u16) -> Self {
         Qdisc::root(Discipline::Htb(default.into()))
     }
@@ -64,8 +64,8 @@ impl Qdisc {
 }
 
 impl Class {
-    /// Makes a class of the discipline with the same major number that gets its rate and no more, and so
-    /// many bytes at once. `rate` in bytes per second.
+    /// Makes a class of the discipline with the same major number. It gets `rate` bytes per second and no more, and
+    /// `burst` bytes at once.
     pub fn new(handle: Handle, rate: u64, burst: u32) -> Self {
         Class {
             handle,
@@ -140,8 +140,8 @@ pub fn add_filter(
     raw::add_filter(namespace, &link.into(), &filter)
 }
 
-/// Lists the filters of a discipline or class, in their order; none where that is not there, and without
-/// those that [`Filter`] cannot express.
+/// Lists the filters of a discipline or class, in order, without those that [`Filter`] cannot express; none where the
+/// discipline or class does not exist.
 pub fn list_filters(
     namespace: Namespace,
     link: impl Into<LinkReference>,

@@ -9,7 +9,7 @@ use crate::{
     sysctl,
 };
 
-/// How many names for the host's end are tried.
+/// How many names to try for the host's end.
 const NAMES: u8 = 8;
 
 /// A pair.
@@ -36,8 +36,7 @@ pub struct Settings {
     pub container_up: bool,
 }
 
-/// Creates the pair of an attachment. The host's end takes no routes from router advertisements:
-/// they are the plugin's business.
+/// Creates the pair of an attachment. The host's end ignores router advertisements: its routes are the plugin's.
 ///
 /// Errors: [`codes::EXISTS`] for an interface of that name in the container.
 pub fn create<C>(request: &Request<C>, settings: &Settings) -> Result<Veth, Error> {
@@ -52,8 +51,8 @@ pub fn create<C>(request: &Request<C>, settings: &Settings) -> Result<Veth, Erro
     Ok(Veth { host, container })
 }
 
-/// Creates the pair under a name of the host's end that is free. The name follows from the
-/// attachment: choosing `vethN` would make the kernel look at all links.
+/// Creates the pair with a free name for the host's end. The name follows from the attachment, because choosing
+/// `vethN` makes the kernel search all links.
 fn create_pair<C>(request: &Request<C>, settings: &Settings) -> Result<Link, Error> {
     let ifname = request.ifname.as_str();
     let peer = NewPeer {
@@ -84,13 +83,13 @@ fn host_name<C>(request: &Request<C>, attempt: u8) -> String {
     format!("veth{}", &digest[..8])
 }
 
-/// Whether the host's end of an attachment has a name that [`create`] chooses: another program that
-/// attached the container set up other things besides.
+/// Whether the host's end of an attachment has a name that [`create`] chooses. If not, another program attached the
+/// container, and what else it set up is unknown.
 pub fn is_named_by_us<C>(request: &Request<C>, host_end: &str) -> bool {
     (0..NAMES).any(|attempt| host_name(request, attempt) == host_end)
 }
 
-/// Fails if it is the container's interface that exists, and not the host's end.
+/// Fails if the name of the container's interface is taken, and not that of the host's end.
 fn refuse_existing(ifname: &str) -> Result<(), Error> {
     match link::get(Namespace::Container, ifname).found() {
         Ok(None) => Ok(()),
@@ -108,8 +107,8 @@ pub fn delete<C>(request: &Request<C>) -> Result<(), Error> {
     }
     let ifname = request.ifname.as_str();
     match link::delete(Namespace::Container, ifname).found() {
-        // The grant lets the plugin touch veths alone: it is another's interface of that name, which
-        // made ADD fail, and it stays.
+        // The grant covers veths only. An interface of another kind is not this plugin's: it made ADD fail, and
+        // stays.
         Err(error) if error.code == ErrorCode::Denied => {
             let fields = [("link", ifname), ("error", error.message.as_str())];
             log::warn(

@@ -33,7 +33,7 @@ impl Path<'_> {
         }
     }
 
-    /// The key at the top of the configuration that this is below of.
+    /// The key at the top of the configuration that this is below.
     fn top(&self) -> Option<&str> {
         match self {
             Path::Root => None,
@@ -58,7 +58,7 @@ impl Display for Path<'_> {
 #[derive(Debug)]
 pub(super) struct Fault {
     message: String,
-    /// The message says where already.
+    /// The message has the path already.
     is_placed: bool,
 }
 
@@ -70,7 +70,7 @@ impl Fault {
         }
     }
 
-    /// The same fault, at `path` if nothing below it is at fault.
+    /// The same fault, at `path` unless it has a path already.
     fn at(self, path: &Path<'_>) -> Self {
         if self.is_placed {
             self
@@ -180,7 +180,7 @@ impl<'v, 'p> Node<'v, 'p> {
         self.value.as_array().ok_or_else(|| self.not("a list"))
     }
 
-    /// Whether a key of this object that is no field is accepted.
+    /// Whether a key of this object is accepted although it is not a field.
     fn accepts(&self, key: &str) -> bool {
         let is = |key: &str, known: &str| key.eq_ignore_ascii_case(known);
         let shared = match self.path.top() {
@@ -242,7 +242,7 @@ fn shorten(text: String) -> String {
     }
 }
 
-/// Deserializes an integer type whose range an error is to name.
+/// Deserializes an integer type; an error names its range.
 macro_rules! integers {
     ($($method:ident $visit:ident $type:ty;)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -252,7 +252,7 @@ macro_rules! integers {
     )*};
 }
 
-/// Deserializes a value of one JSON type, with the words for it in an error.
+/// Deserializes a value of one JSON type, which an error names.
 macro_rules! scalars {
     ($($method:ident $as:ident $visit:ident $expected:literal;)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use weir_cni::Dns;
 
-/// DNS settings, in place of the IPAM plugin's. A list that is there and empty counts as a setting, as with the
-/// reference plugins: so a network has none although the IPAM plugin names some.
+/// DNS settings, in place of the IPAM plugin's. An empty list is a setting too, as with the reference plugins: it
+/// removes what the IPAM plugin names.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct DnsKeys {

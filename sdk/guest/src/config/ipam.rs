@@ -1,8 +1,8 @@
-//! The `ipam` key, as a plugin sees it that delegates to an IPAM plugin.
+//! The key `ipam` of a plugin that delegates to an IPAM plugin.
 
 use serde::Deserialize;
 
-/// The `ipam` key: which IPAM plugin is to be run. Its other keys are the IPAM plugin's.
+/// The key `ipam`: which IPAM plugin to run. Its other keys are the IPAM plugin's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Ipam {

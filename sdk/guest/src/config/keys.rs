@@ -1,4 +1,4 @@
-//! Which keys are accepted without a plugin's knowing them, and what a mistyped one may have meant.
+//! Which keys are accepted although the plugin has no such field, and what a mistyped one may mean.
 
 use std::fmt::Write;
 
@@ -23,14 +23,14 @@ const WELL_KNOWN: [&str; 16] = [
     "pciBusID",
 ];
 
-/// Whether a key at the top of a configuration is everybody's.
+/// Whether a key at the top of a configuration is defined for every plugin.
 pub(super) fn is_well_known(key: &str) -> bool {
     WELL_KNOWN
         .iter()
         .any(|known| known.eq_ignore_ascii_case(key))
 }
 
-/// Whether a key is a comment or belongs to a namespace of somebody else's.
+/// Whether a key is a comment or namespaced.
 pub(super) fn is_foreign(key: &str) -> bool {
     key.starts_with('_') || key.contains(['.', '/', ':'])
 }
@@ -42,7 +42,7 @@ pub(super) fn field(key: &str, fields: &'static [&'static str]) -> Option<&'stat
     exact.or_else(any_case).copied()
 }
 
-/// Returns what to say of a key that means no field.
+/// Returns the message about a key that means no field.
 pub(super) fn unknown(key: &str, fields: &[&str]) -> String {
     let mut message = "unknown key".to_owned();
     // Writing to a string does not fail.

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! vlanTrunk[0].minID: expected an integer from 0 to 65535, found "ten"
-//! hairpinmod: unknown key; did you mean "hairpinMode"?
+//! hairpinmod: unknown key; did you mean `hairpinMode`?
 //! ```
 //!
 //! Beyond serde's rules, those of the reference plugins hold:
@@ -13,10 +13,10 @@
 //! - `null` is the same as no key. Give fields a default with `#[serde(default)]`.
 //!
 //! An unknown key is reported in weir's log, because a mistyped key has no effect. Other plugins of the same name may
-//! know it, so that it is an error only where the configuration asks for that, with `"weir.dev/strict": true` beside
-//! `type`. Not unknown are the keys that CNI or the specification of multiple networks defines for every plugin, keys
-//! with a dot, a slash or a colon (namespaced keys), keys that begin with an underscore (comments), and everything
-//! inside `args` and `runtimeConfig`, which belongs to several plugins.
+//! know it, so it is an error only with `"weir.dev/strict": true` beside `type`. These keys are never unknown: those
+//! that CNI or the specification of multiple networks defines for every plugin, those with a dot, a slash or a colon
+//! (namespaced), those that begin with an underscore (comments), and everything inside `args` and `runtimeConfig`,
+//! which several plugins share.
 
 mod de;
 mod dns;
@@ -45,11 +45,11 @@ pub struct ArgsKey<T> {
     pub cni: T,
 }
 
-/// The configuration of a plugin that has no keys of its own.
+/// The configuration of a plugin without keys.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub struct NoKeys {}
 
-/// The key by which a configuration asks for strictness.
+/// The key that makes unknown keys an error.
 const STRICT: &str = "weir.dev/strict";
 
 /// How a configuration is read.
@@ -57,7 +57,7 @@ const STRICT: &str = "weir.dev/strict";
 pub(crate) struct Rules {
     /// The keys outside `ipam` are those of the plugin that runs this one.
     pub(crate) is_ipam: bool,
-    /// Unknown keys are ignored, also where the configuration asks for strictness.
+    /// Unknown keys are ignored, even in a strict configuration.
     pub(crate) is_lenient: bool,
 }
 

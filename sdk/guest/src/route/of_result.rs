@@ -8,7 +8,7 @@ use super::{NextHop, Route};
 use crate::bindings::weir::cni::types::IpAddress;
 use crate::{AddResult, IpFamily, LinkReference};
 
-/// The scope of a route that the result gives none: the whole universe.
+/// The scope of a route whose result names none (`RT_SCOPE_UNIVERSE`).
 const UNIVERSE: u8 = 0;
 
 /// Adds a default route through the gateway for each family that has none.
@@ -31,9 +31,8 @@ fn default_network(address: IpAddr) -> IpNet {
     IpNet::new(unspecified, 0).expect("every family has a prefix length of 0")
 }
 
-/// Returns the kernel's routes for those of the result, over an interface. A route without next hop takes the
-/// first gateway of its family. Routes that differ in nothing but the next hop become one with
-/// several next hops.
+/// Returns the kernel's routes for those of the result, over an interface. A route without a next hop takes the first
+/// gateway of its family. Routes that differ only in the next hop become one with several next hops.
 pub fn of_result(result: &AddResult, link: impl Into<LinkReference>) -> Vec<Route> {
     let link = link.into();
     let mut routes: Vec<Route> = Vec::with_capacity(result.routes.len());
@@ -62,7 +61,7 @@ fn first_gateway(result: &AddResult, destination: IpNet) -> Option<IpAddr> {
     gateways.find(|gateway| IpFamily::of(*gateway) == family)
 }
 
-/// Whether the kernel takes two routes for one.
+/// Whether the kernel treats two routes as the same.
 fn is_same(a: &Route, b: &Route) -> bool {
     (a.destination, a.table, a.priority) == (b.destination, b.table, b.priority)
 }
@@ -90,7 +89,7 @@ fn hop(gateway: Option<IpAddress>, link: Option<LinkReference>) -> NextHop {
     }
 }
 
-/// Returns what fails, for an error.
+/// Returns the words for adding a route, for an error.
 pub fn adding(route: &Route, ifname: &str) -> String {
     let destination = IpNet::from(route.destination);
     match route.gateway.map(IpAddr::from) {
