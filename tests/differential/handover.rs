@@ -642,7 +642,9 @@ fn only_a_plugin_that_root_alone_can_have_put_there_is_run() -> Result<()> {
             fs::copy(format!("{REFERENCE}/portmap"), place)?;
             Ok(fs::set_permissions(place, Permissions::from_mode(0o777))?)
         }),
-        ("not a program", |place| Ok(fs::write(place, "the reference")?)),
+        ("not a program", |place| {
+            Ok(fs::write(place, "the reference")?)
+        }),
     ];
     for (expected, put) in cases {
         fs::remove_file(&place)?;

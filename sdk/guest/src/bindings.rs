@@ -1,7 +1,9 @@
 //! The bindings that wit-bindgen makes from the contract in `wit/`. The other modules of the crate re-export or
-//! wrap them.
+//! wrap them. [`OperationError`] is here because the bindings return it.
 
 #![allow(missing_docs, clippy::all)]
+
+use weir::cni::types::ErrorCode;
 
 wit_bindgen::generate!({
     path: "../../wit",
@@ -10,7 +12,7 @@ wit_bindgen::generate!({
     default_bindings_module: "weir_sdk::bindings",
     export_macro_name: "export_component",
     with: {
-        "weir:cni/types@0.2.0/error": crate::error::OperationError,
+        "weir:cni/types@0.2.0/error": crate::bindings::OperationError,
         "weir:cni/cni@0.2.0/attachment": weir_cni::Attachment,
         "weir:cni/cni@0.2.0/dns": weir_cni::Dns,
     },
@@ -26,3 +28,14 @@ wit_bindgen::generate!({
     },
     generate_all,
 });
+
+/// Why an operation failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationError {
+    /// What kind of failure.
+    pub code: ErrorCode,
+    /// What failed, and why.
+    pub message: String,
+    /// The kernel's error number, where the kernel answered with one.
+    pub errno: Option<i32>,
+}

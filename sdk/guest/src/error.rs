@@ -4,21 +4,11 @@ use std::fmt;
 
 use weir_cni::Error;
 
+pub use crate::bindings::OperationError;
 use crate::{ErrorCode, codes};
 
 /// What an operation returns.
 pub type Result<T, E = OperationError> = std::result::Result<T, E>;
-
-/// Why an operation failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OperationError {
-    /// What kind of failure.
-    pub code: ErrorCode,
-    /// What failed, and why.
-    pub message: String,
-    /// The kernel's error number, where the kernel answered with one.
-    pub errno: Option<i32>,
-}
 
 impl OperationError {
     /// Whether the object of the operation is gone: it does not exist, or its namespace does not.
