@@ -4,12 +4,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_grant::{address, conntrack, Namespace};
+use weir_fuzz::replies::kernel_that_says;
 use weir_grant::firewall::{
     Apply, Chain, Command, DataType, Family, GetElement, ListChains, ListElements, ListRules,
     ListSets, Rule, Set, Value,
 };
-use weir_fuzz::replies::kernel_that_says;
+use weir_grant::{Namespace, address, conntrack};
 
 const NAMESPACE: Namespace = Namespace::Host;
 const FAMILY: Family = Family::Inet;
@@ -20,69 +20,51 @@ fuzz_target!(|input: &[u8]| {
     };
     let (mut host, _peers) = kernel_that_says(replies);
     let host = &mut host;
-    let table = || "t".to_owned();
+    let (namespace, family, table) = (NAMESPACE, FAMILY, "t".to_owned());
+    let (chain, set) = ("c".to_owned(), "s".to_owned());
     match question % 8 {
-        0 => {
-            let list = ListChains {
-                namespace: NAMESPACE,
-                family: FAMILY,
-                table: table(),
-            };
-            host.perform(list);
-        }
-        1 => {
-            let list = ListSets {
-                namespace: NAMESPACE,
-                family: FAMILY,
-                table: table(),
-            };
-            host.perform(list);
-        }
-        2 => {
-            let (namespace, family, chain) = (NAMESPACE, FAMILY, "c".to_owned());
-            let list = ListRules {
-                namespace,
-                family,
-                table: table(),
-                chain,
-            };
-            host.perform(list);
-        }
+        0 => host.perform(ListChains {
+            namespace,
+            family,
+            table,
+        }),
+        1 => host.perform(ListSets {
+            namespace,
+            family,
+            table,
+        }),
+        2 => host.perform(ListRules {
+            namespace,
+            family,
+            table,
+            chain,
+        }),
         3 => {
-            let (namespace, family, set) = (NAMESPACE, FAMILY, "s".to_owned());
             let key = vec![Value::Address([10, 0, 0, 1].into())];
-            let get = GetElement {
+            host.perform(GetElement {
                 namespace,
                 family,
-                table: table(),
+                table,
                 set,
                 key,
-            };
-            host.perform(get);
+            });
         }
-        4 => {
-            let (namespace, family, set) = (NAMESPACE, FAMILY, "s".to_owned());
-            let list = ListElements {
-                namespace,
-                family,
-                table: table(),
-                set,
-            };
-            host.perform(list);
-        }
-        5 => {
-            let delete = conntrack::Delete {
-                namespace: NAMESPACE,
-                filter: conntrack::Filter {
-                    family: address::Family::Ipv4,
-                    protocol: conntrack::Protocol::Udp,
-                    destination: None,
-                    port: Some(53),
-                    reply_source: None,
-                },
-            };
-            host.perform(delete);
-        }
+        4 => host.perform(ListElements {
+            namespace,
+            family,
+            table,
+            set,
+        }),
+        5 => host.perform(conntrack::Delete {
+            namespace,
+            filter: conntrack::Filter {
+                family: address::Family::Ipv4,
+                protocol: conntrack::Protocol::Udp,
+                destination: None,
+                port: Some(53),
+                reply_source: None,
+            },
+        }),
         _ => host.perform(transaction()),
     }
 });
@@ -103,21 +85,15 @@ fn transaction() -> Apply {
         comment: Some("kept".to_owned()),
         ..rule.clone()
     };
-    Apply {
-        namespace: NAMESPACE,
-        family: FAMILY,
-        table: "t".to_owned(),
-        commands: vec![
-            Command::CreateChain(Chain {
-                name: "c".to_owned(),
-                base: None,
-            }),
-            Command::CreateSet(set),
-            Command::AppendRule(rule),
-            Command::KeepRules(vec![kept]),
-        ],
-        only_empty: false,
-        listening: Vec::new(),
-        removed: Vec::new(),
-    }
+    let chain = Chain {
+        name: "c".to_owned(),
+        base: None,
+    };
+    let commands = vec![
+        Command::CreateChain(chain),
+        Command::CreateSet(set),
+        Command::AppendRule(rule),
+        Command::KeepRules(vec![kept]),
+    ];
+    Apply::new(NAMESPACE, FAMILY, "t", commands)
 }
