@@ -261,8 +261,7 @@ fn a_document_that_is_not_valid_is_told_in_its_own_words() -> Result<()> {
     node.put_grant("broken.yaml", "kind: Nothing\n")?;
     let shown = inspected(&node, &[path(&file)?], 0);
     let error = shown["error"].as_str().context("an error")?;
-    assert!(error.contains("broken.yaml:1:1:"), "{error}");
-    assert!(error.contains("no plugin runs until"), "{error}");
+    assert_contains(error, &["broken.yaml:1:1:", "no plugin runs until"]);
     let text = node.weir(&["plugin", "inspect", path(&file)?])?;
     let added = node.weir(&["plugin", "add", path(&file)?])?;
     for said in [error, &text, &added] {
