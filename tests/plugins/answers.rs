@@ -261,8 +261,7 @@ fn an_invalid_document_is_reported_with_its_error() -> Result<()> {
     node.put_grant("broken.yaml", "kind: Nothing\n")?;
     let shown = inspected(&node, &[path(&file)?], 0);
     let error = shown["error"].as_str().context("an error")?;
-    assert!(error.contains("broken.yaml:1:1:"), "{error}");
-    assert!(error.contains("no plugin runs until"), "{error}");
+    assert_contains(error, &["broken.yaml:1:1:", "no plugin runs until"]);
     let text = node.weir(&["plugin", "inspect", path(&file)?])?;
     let added = node.weir(&["plugin", "add", path(&file)?])?;
     for said in [error, &text, &added] {

@@ -63,16 +63,9 @@ impl Config {
     /// Reads what is to be shaped. Errors have code 7 and begin with the key.
     pub fn shaping(&self) -> Result<Shaping, Error> {
         let (keys, path) = self.in_force();
-        let ingress = limit(
-            &format!("{path}ingress"),
-            keys.ingress_rate,
-            keys.ingress_burst,
-        )?;
-        let egress = limit(
-            &format!("{path}egress"),
-            keys.egress_rate,
-            keys.egress_burst,
-        )?;
+        let limit = |direction, rate, burst| limit(&format!("{path}{direction}"), rate, burst);
+        let ingress = limit("ingress", keys.ingress_rate, keys.ingress_burst)?;
+        let egress = limit("egress", keys.egress_rate, keys.egress_burst)?;
         let subnets = keys.subnets(path)?;
         let shaper = |direction, limit| Shaper {
             limit,

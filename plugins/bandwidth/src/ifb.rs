@@ -74,17 +74,13 @@ pub fn find<C>(request: &Request<C>) -> Result<Vec<Link>, Error> {
 
 /// Selects, of the ifbs with the attachment's names, those that it owns, or else the one without an owner, which the
 /// reference plugin made.
-fn of_attachment(found: Vec<Link>, owner: &Owner) -> Vec<Link> {
-    let (own, others): (Vec<Link>, Vec<Link>) =
-        found.into_iter().partition(|link| owner.has(&link.alias));
-    if own.is_empty() {
-        others
-            .into_iter()
-            .filter(|link| link.alias.is_empty())
-            .collect()
+fn of_attachment(mut found: Vec<Link>, owner: &Owner) -> Vec<Link> {
+    if found.iter().any(|link| owner.has(&link.alias)) {
+        found.retain(|link| owner.has(&link.alias));
     } else {
-        own
+        found.retain(|link| link.alias.is_empty());
     }
+    found
 }
 
 /// Checks the ifb that the previous result names, and returns it.

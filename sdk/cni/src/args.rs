@@ -101,7 +101,7 @@ impl Args {
         let Some(value) = self.get("MAC").filter(|value| !value.is_empty()) else {
             return Ok(None);
         };
-        let expected = "a hardware address such as 02:00:5e:10:00:01";
+        let expected = "a hardware address such as `02:00:5e:10:00:01`";
         let mac = value.parse().map_err(|_| invalid("MAC", value, expected));
         mac.map(Some)
     }

@@ -72,7 +72,7 @@ pub use config::{Execution, NetworkConfigList, PluginConfig};
 pub use convert::{from_json, from_json_assuming, to_json};
 pub use error::{Code, Error};
 pub use invocation::{Command, Environment};
-pub use mac::{Mac, ParseMacError};
+pub use mac::Mac;
 pub use names::{
     INTERFACE_NAME_MAX, validate_container_id, validate_interface_name, validate_network_name,
     validate_plugin_name, validate_plugin_type,

@@ -76,27 +76,11 @@ impl fmt::Debug for Mac {
     }
 }
 
-/// A text that is not a hardware address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseMacError(String);
-
-impl fmt::Display for ParseMacError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`{}` is not a hardware address: expected 6, 8 or 20 bytes such as 02:00:5e:10:00:01",
-            self.0.escape_debug()
-        )
-    }
-}
-
-impl std::error::Error for ParseMacError {}
-
 impl FromStr for Mac {
-    type Err = ParseMacError;
+    type Err = String;
 
     /// Parses `02:00:5e:10:00:01`, `02-00-5e-10-00-01` or `0200.5e10.0001`, in either case.
-    fn from_str(text: &str) -> Result<Self, ParseMacError> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let groups = if text.contains(':') {
             hex_groups(text, ':', 2)
         } else if text.contains('-') {
@@ -104,9 +88,13 @@ impl FromStr for Mac {
         } else {
             hex_groups(text, '.', 4)
         };
-        groups
-            .and_then(|bytes| Mac::from_bytes(&bytes))
-            .ok_or_else(|| ParseMacError(text.to_string()))
+        let mac = groups.and_then(|bytes| Mac::from_bytes(&bytes));
+        mac.ok_or_else(|| {
+            format!(
+                "`{}` is not a hardware address: expected 6, 8 or 20 bytes such as `02:00:5e:10:00:01`",
+                text.escape_debug()
+            )
+        })
     }
 }
 

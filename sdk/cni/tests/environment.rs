@@ -138,7 +138,7 @@ fn hardware_addresses_have_6_8_or_20_bytes_in_three_notations() {
         " 02:00:5e:10:00:01",
         "ä:00:5e:10:00:01",
     ] {
-        let error = text.parse::<Mac>().unwrap_err().to_string();
+        let error = text.parse::<Mac>().unwrap_err();
         assert!(error.contains("hardware address"), "{error}");
     }
     assert_eq!(Mac::from_bytes(&[0; 7]), None);
