@@ -361,48 +361,6 @@ fn an_empty_list_takes_the_default_routes_of_all() -> Result<()> {
 }
 
 #[test]
-fn several_gateways_are_one_route_with_several_next_hops() -> Result<()> {
-    let mut pod = Pod::attached()?;
-    let wanted = [
-        "10.130.2.1",
-        "fd00:130:2::1",
-        "10.130.2.7",
-        "fd00:130:2::7",
-        "10.130.2.1",
-    ];
-    assert!(settled(pod.settle([None, Some(&wanted), None])?)?);
-    assert_eq!(
-        pod.defaults(4)?,
-        ["nexthop via 10.130.2.1 dev net1 weight 1 nexthop via 10.130.2.7 dev net1 weight 1"]
-    );
-    assert_eq!(
-        pod.defaults(6)?,
-        ["nexthop via fd00:130:2::1 dev net1 weight 1 nexthop via fd00:130:2::7 dev net1 weight 1"]
-    );
-    assert_eq!(
-        pod.routes(1),
-        [
-            "0.0.0.0/0 via 10.130.2.1",
-            "0.0.0.0/0 via 10.130.2.7",
-            "::/0 via fd00:130:2::1",
-            "::/0 via fd00:130:2::7"
-        ]
-    );
-    pod.keep_results()?;
-    pod.check()?;
-    // It is what is wanted: nothing is done again.
-    let records = pod.own_records().len();
-    assert!(!settled(pod.settle([None, Some(&wanted), None])?)?);
-    // Only that advertisements are refused is written again.
-    let again = pod.own_records().split_off(records);
-    assert!(
-        again.iter().all(|record| record.contains("sysctl.write")),
-        "{again:?}"
-    );
-    Ok(())
-}
-
-#[test]
 fn all_default_routes_of_the_others_go() -> Result<()> {
     let mut pod = Pod::attached()?;
     for route in [

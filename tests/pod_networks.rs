@@ -400,7 +400,7 @@ fn del_of_what_is_not_attached_is_done_already() -> Result<()> {
     }
     // A name that nothing has is a mistake.
     let said = world.fails("del", &["--networks", "onne"])?;
-    assert!(said.contains("there is no network `onne`"), "{said}");
+    assert!(said.contains("no such network: `onne`"), "{said}");
     assert!(said.contains("did you mean `one`?"), "{said}");
     let said = world.fails("check", &["--networks", "one"])?;
     assert!(said.contains("CNI error 3"), "{said}");
@@ -514,8 +514,8 @@ fn two_callers_at_once_get_two_names() -> Result<()> {
 fn what_is_not_configured_is_told() -> Result<()> {
     let world = World::create(json!([bridge("one", 1, "eth{n}")]))?;
     for (words, expected) in [
-        (&["--networks", "two"][..], "there is no network `two`"),
-        (&["--networks", "one,"], "there is no network ``"),
+        (&["--networks", "two"][..], "no such network: `two`"),
+        (&["--networks", "one,"], "no such network: ``"),
         (&["--defaults"], "none with `\"default\": true`"),
     ] {
         let said = world.fails("add", words)?;
@@ -590,7 +590,7 @@ fn networks_are_chosen_in_one_way() -> Result<()> {
     }
     // The ordinary way uses the configurations' directory alone.
     let said = world.fails("add", &["one"])?;
-    assert!(said.contains("there is no network `one` in"), "{said}");
+    assert!(said.contains("no such network in"), "{said}");
     assert_eq!(world.links()?, ["lo"]);
     Ok(())
 }

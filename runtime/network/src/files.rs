@@ -173,6 +173,5 @@ fn missing(directory: &Path, name: &str, networks: &[Read]) -> Error {
         format!("it has {}", seen.join(", "))
     };
     let directory = directory.display();
-    Error::invalid_config(format!("there is no network `{name}` in `{directory}`"))
-        .with_details(seen)
+    Error::invalid_config(format!("no such network in `{directory}`: `{name}`")).with_details(seen)
 }

@@ -21,7 +21,7 @@ use super::source::Source;
 const VERSION: u64 = 2;
 
 /// The attachments of a container.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
     version: u64,
@@ -210,13 +210,7 @@ impl Record {
         Self {
             version: VERSION,
             container_id: container_id.to_owned(),
-            network: String::new(),
-            ifname: String::new(),
-            netns: String::new(),
-            namespace: None,
-            args: String::new(),
-            pod: None,
-            attachments: Vec::new(),
+            ..Self::default()
         }
     }
 

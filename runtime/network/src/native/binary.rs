@@ -78,7 +78,7 @@ fn weir_itself(name: &str, path: &Path) -> Error {
     Error::new(
         codes::UNFIT,
         format!(
-            "`{}` is weir itself, not a native plugin, and there is no component `{name}`",
+            "`{}` is weir itself, not a native plugin, and no component has the name `{name}`",
             path.display()
         ),
     )

@@ -212,7 +212,7 @@ impl PodNetworks {
         } else {
             format!("{}: {}", self.key(), expected_one_of(name, &names))
         };
-        Error::invalid_config(format!("there is no network `{name}`")).with_details(details)
+        Error::invalid_config(format!("no such network: `{name}`")).with_details(details)
     }
 
     fn no_defaults(&self, all: &[PodNetwork]) -> Error {
@@ -223,7 +223,7 @@ impl PodNetworks {
             let names = names.join(", ");
             format!("{} has {names}, none with `\"default\": true`", self.key())
         };
-        Error::invalid_config("there are no default networks").with_details(details)
+        Error::invalid_config("no network is a default one").with_details(details)
     }
 
     /// Where the networks are configured.

@@ -18,6 +18,7 @@ use weir_cni::{AddResult, Error};
 use weir_network::Attachment;
 use weir_sandbox::Sandbox;
 
+pub(crate) use self::result::is_main;
 use self::table::Table;
 
 /// One attachment of a pod, after its ADD.

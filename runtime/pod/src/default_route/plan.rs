@@ -21,8 +21,7 @@ pub(super) struct Move {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Winner {
     pub index: usize,
-    /// At least one, each once.
-    pub gateways: Vec<IpAddr>,
+    pub gateway: IpAddr,
 }
 
 impl Move {
@@ -58,26 +57,17 @@ pub(super) fn moves(attached: &[Attached]) -> Result<Vec<Move>, Error> {
 fn winner(attached: &[Attached], family: Family) -> Result<Option<Winner>, Error> {
     let mut winner: Option<Winner> = None;
     for (index, one) in attached.iter().enumerate() {
-        let gateways = gateways(one, family);
-        if gateways.is_empty() {
+        // A selection names at most one of each family.
+        let mut gateways = one.wanted.iter().flatten();
+        let Some(&gateway) = gateways.find(|gateway| Family::of(gateway) == family) else {
             continue;
-        }
+        };
         if let Some(first) = winner {
             return Err(two_winners(&attached[first.index], one, family));
         }
-        winner = Some(Winner { index, gateways });
+        winner = Some(Winner { index, gateway });
     }
     Ok(winner)
-}
-
-fn gateways(one: &Attached, family: Family) -> Vec<IpAddr> {
-    let mut gateways: Vec<IpAddr> = Vec::new();
-    for gateway in one.wanted.iter().flatten() {
-        if Family::of(gateway) == family && !gateways.contains(gateway) {
-            gateways.push(*gateway);
-        }
-    }
-    gateways
 }
 
 fn two_winners(first: &Attached, second: &Attached, family: Family) -> Error {
@@ -110,11 +100,11 @@ mod tests {
         }
     }
 
-    /// Family, index and gateways of each move.
+    /// Family, index and gateway of each move.
     fn planned(attached: &[Attached]) -> Vec<String> {
         let moves = moves(attached).expect("it is valid");
         let shown = moves.into_iter().map(|one| match one.winner {
-            Some(Winner { index, gateways }) => format!("{:?} {index} {gateways:?}", one.family),
+            Some(Winner { index, gateway }) => format!("{:?} {index} [{gateway}]", one.family),
             None => format!("{:?} none", one.family),
         });
         shown.collect()
@@ -141,11 +131,11 @@ mod tests {
     }
 
     #[test]
-    fn gateways_are_sorted_out_by_family_and_named_once() {
-        let wanted = ["fd00::1", "10.0.0.1", "10.0.0.2", "10.0.0.1"];
+    fn gateways_are_sorted_by_family() {
+        let wanted = ["fd00::1", "10.0.0.1"];
         assert_eq!(
             planned(&[attached("net1", Some(&wanted))]),
-            ["Ipv4 0 [10.0.0.1, 10.0.0.2]", "Ipv6 0 [fd00::1]"]
+            ["Ipv4 0 [10.0.0.1]", "Ipv6 0 [fd00::1]"]
         );
     }
 

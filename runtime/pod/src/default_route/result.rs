@@ -16,8 +16,7 @@ pub(super) fn amend(attached: &mut [Attached], moves: &[Move]) -> bool {
             let routes = &mut one.result.routes;
             routes.retain(|route| !(route.dst == to && is_main(route)));
             if let Some(winner) = moved.winner.as_ref().filter(|w| w.index == index) {
-                let added = winner.gateways.iter();
-                routes.extend(added.map(|gateway| Route::new(to, Some(*gateway))));
+                routes.push(Route::new(to, Some(winner.gateway)));
             }
         }
         changed |= one.result.routes != before;
@@ -26,7 +25,7 @@ pub(super) fn amend(attached: &mut [Attached], moves: &[Move]) -> bool {
 }
 
 /// The kernel takes table 0 for the main one.
-fn is_main(route: &Route) -> bool {
+pub(crate) fn is_main(route: &Route) -> bool {
     matches!(route.table, None | Some(0 | MAIN_TABLE))
 }
 
@@ -87,17 +86,11 @@ mod tests {
         let second = [route("0.0.0.0/0", Some("10.1.0.9"))];
         let (changed, routes) = amended(vec![
             attached("eth0", None, &first),
-            attached("net1", Some(&["10.1.0.1", "10.1.0.2"]), &second),
+            attached("net1", Some(&["10.1.0.1"]), &second),
         ]);
         assert!(changed);
         assert_eq!(routes[0], [other, of_table, ipv6]);
-        assert_eq!(
-            routes[1],
-            [
-                route("0.0.0.0/0", Some("10.1.0.1")),
-                route("0.0.0.0/0", Some("10.1.0.2"))
-            ]
-        );
+        assert_eq!(routes[1], [route("0.0.0.0/0", Some("10.1.0.1"))]);
     }
 
     #[test]

@@ -51,9 +51,8 @@ impl Table {
         let at = self.winning_interface(attached, winner)?;
         let reach = self.reach(at);
         let reach = reach.map_err(|e| failed(attached, &e.to_string()))?;
-        let mut gateways = winner.gateways.iter();
-        let faulty = gateways.find_map(|gateway| Some((gateway, reach.fault(*gateway)?)));
-        let Some((gateway, fault)) = faulty else {
+        let gateway = winner.gateway;
+        let Some(fault) = reach.fault(gateway) else {
             return Ok(());
         };
         let is_up = self.interfaces()[at].up;
@@ -98,7 +97,12 @@ impl Table {
             }
         }
         if let (Some((at, route)), Some(winner)) = (wanted, &one.winner) {
-            let explain = |e| failed(&attached[winner.index], &refused(winner, &e));
+            let explain = |e: kernel::Error| {
+                failed(
+                    &attached[winner.index],
+                    &format!("by {}: {e}", winner.gateway),
+                )
+            };
             self.add(at, route).map_err(explain)?;
         }
         Ok(())
@@ -139,21 +143,12 @@ impl Table {
         winner: &Winner,
     ) -> Result<(usize, route::Route), Error> {
         let at = self.winning_interface(&attached[winner.index], winner)?;
-        let link = || Some(self.interfaces()[at].link.clone());
-        let first = winner.gateways[0];
-        let to = everywhere(Family::of(&first));
-        let mut route = route::Route::unicast(to);
-        if winner.gateways.len() == 1 {
-            (route.gateway, route.link) = (Some(first), link());
-        } else {
-            let hops = winner.gateways.iter().map(|gateway| route::NextHop {
-                gateway: Some(*gateway),
-                link: link(),
-                weight: 1,
-                on_link: false,
-            });
-            route.next_hops = hops.collect();
-        }
+        let to = everywhere(Family::of(&winner.gateway));
+        let route = route::Route {
+            gateway: Some(winner.gateway),
+            link: Some(self.interfaces()[at].link.clone()),
+            ..route::Route::unicast(to)
+        };
         Ok((at, route))
     }
 }
@@ -172,10 +167,4 @@ fn is_like(found: &route::Route, wanted: &route::Route) -> bool {
         ..found.clone()
     };
     stays && like == *wanted
-}
-
-/// The kernel's error, with the gateways.
-fn refused(winner: &Winner, error: &kernel::Error) -> String {
-    let gateways: Vec<String> = winner.gateways.iter().map(ToString::to_string).collect();
-    format!("by {}: {error}", gateways.join(" and "))
 }

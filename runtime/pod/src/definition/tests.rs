@@ -153,7 +153,7 @@ fn npwg_3_4_1_otherwise_the_request_fails_and_says_what_is_there() {
     let error = list(&object("net", None), directory.path()).unwrap_err();
     assert_eq!(error.code, codes::NO_NETWORK);
     let expected = format!(
-        "NetworkAttachmentDefinition `default/net`: has no spec.config: there is no network `net` in `{}`",
+        "NetworkAttachmentDefinition `default/net`: has no spec.config: no such network in `{}`: `net`",
         directory.path().display()
     );
     assert_eq!(error.msg, expected);

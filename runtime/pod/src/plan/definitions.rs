@@ -73,7 +73,7 @@ fn missing(reference: &Reference) -> Error {
     let Reference { namespace, name } = reference;
     Error::new(
         codes::NO_NETWORK,
-        format!("network `{reference}`: there is no NetworkAttachmentDefinition `{name}` in namespace `{namespace}`"),
+        format!("network `{reference}`: no such NetworkAttachmentDefinition in namespace `{namespace}`: `{name}`"),
     )
     .with_details(format!(
         "kubectl get network-attachment-definitions --namespace {namespace} lists those that exist; a network of \

@@ -67,12 +67,7 @@ fn element(
     }
     notes.extend(ignored(&reader.place, object));
     // The other keys are checked even without a network.
-    let unnamed = || Reference {
-        namespace: String::new(),
-        name: String::new(),
-    };
-    let reference = named.unwrap_or_else(|_| unnamed());
-    let element = reader.element(reference);
+    let element = reader.element(named.unwrap_or_default());
     reader.is_sound.then_some(element)
 }
 

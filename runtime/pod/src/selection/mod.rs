@@ -33,7 +33,7 @@ pub const LARGEST: usize = 256 << 10;
 pub(crate) const MOST_ELEMENTS: usize = 64;
 
 /// One attachment that a pod requests (section 4.1.2.1).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Element {
     /// `name` and `namespace`, which is the pod's if it is missing.
     pub reference: Reference,
@@ -59,15 +59,7 @@ impl Element {
     pub fn of(reference: Reference) -> Self {
         Self {
             reference,
-            ips: Vec::new(),
-            mac: None,
-            interface: None,
-            cni_args: Map::new(),
-            port_mappings: None,
-            bandwidth: None,
-            default_route: None,
-            infiniband_guid: None,
-            ipam_claim_reference: None,
+            ..Self::default()
         }
     }
 }

@@ -6,10 +6,7 @@ use serde_json::Value;
 use weir_cni::{Interface, IpConfig, Route};
 
 use super::Status;
-use crate::default_route::Attached;
-
-/// The main routing table, which a route without a table is in.
-const MAIN_TABLE: u32 = 254;
+use crate::default_route::{Attached, is_main};
 
 /// The status of an attachment. `device_info` describes its device, if it has one.
 ///
@@ -52,7 +49,8 @@ fn is_sandboxed(interface: &Interface) -> bool {
 /// section 5, `routes`); a route into a link has none.
 fn default_gateways(routes: &[Route], ips: &[&IpConfig]) -> Vec<IpAddr> {
     let mut gateways = Vec::new();
-    for route in routes.iter().filter(|route| is_default(route)) {
+    let default = |route: &&Route| route.dst.prefix_len() == 0 && is_main(route);
+    for route in routes.iter().filter(default) {
         let of_address = ips
             .iter()
             .filter(|ip| ip.address.addr().is_ipv4() == route.dst.addr().is_ipv4())
@@ -61,12 +59,6 @@ fn default_gateways(routes: &[Route], ips: &[&IpConfig]) -> Vec<IpAddr> {
         gateways.extend(gateway.filter(|gateway| !gateways.contains(gateway)));
     }
     gateways
-}
-
-/// Whether a route is one of the pod's default routes, in the main table.
-fn is_default(route: &Route) -> bool {
-    let is_main = |table: u32| table == 0 || table == MAIN_TABLE;
-    route.dst.prefix_len() == 0 && route.table.is_none_or(is_main)
 }
 
 fn texts(addresses: impl Iterator<Item = IpAddr>) -> Vec<String> {

@@ -1,6 +1,5 @@
 //! `weir grants explain`: would an operation be allowed, and by which rule?
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -74,22 +73,6 @@ enum Documents {
     Node(Vec<Grant>),
 }
 
-/// The grant that applies to a question.
-struct Applying<'a> {
-    name: &'a str,
-    from: String,
-    /// The globs of the networks that it covers.
-    networks: Vec<String>,
-    /// The section whose rules apply.
-    section: Section,
-    /// None if the grant has no such section.
-    capabilities: Option<Cow<'a, Capabilities>>,
-    /// None for a document that need not be in force.
-    state: Option<State>,
-    /// Why the plugin does not run under it.
-    obstacle: Option<String>,
-}
-
 #[derive(Default, Serialize)]
 struct Explanation {
     plugin: String,
@@ -145,9 +128,9 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
         // Each grant has its own networks.
         several @ [_, _, ..] => several
             .iter()
-            .map(|grant| explain(&question, Ok(Applying::grant(grant, &question))))
+            .map(|grant| Explanation::by_grant(grant, &question))
             .collect(),
-        _ => vec![explain(&question, documents.applying(&question))],
+        _ => vec![documents.explain(&question)],
     };
     match explanations.as_slice() {
         [one] => arguments.format.print(one, print)?,
@@ -178,7 +161,7 @@ fn explain_records(arguments: &Arguments, documents: &Documents) -> Result<Answe
             interfaces: interfaces(record),
             operation,
         };
-        let explanation = explain(&question, documents.applying(&question));
+        let explanation = documents.explain(&question);
         count += 1;
         allowed &= explanation.allowed;
         if format.is_json() {
@@ -236,48 +219,6 @@ fn asked(arguments: &Arguments) -> Result<Question> {
     })
 }
 
-impl<'a> Applying<'a> {
-    /// A document's rules for the question's network, whether it is in force or not.
-    fn document(loaded: &'a Loaded, question: &Question) -> Self {
-        let Loaded { document, origin } = loaded;
-        let section = Section::of(&question.invocation.network);
-        Self {
-            name: &document.metadata.name,
-            from: origin.to_string(),
-            networks: grant_state::networks(document),
-            section,
-            capabilities: document.spec.section(section).map(Cow::Borrowed),
-            state: None,
-            obstacle: None,
-        }
-    }
-
-    fn grant(grant: &'a Grant, question: &Question) -> Self {
-        Self {
-            state: Some(grant.state),
-            obstacle: grant.because.clone(),
-            ..Self::document(&grant.loaded, question)
-        }
-    }
-
-    /// What weir may do on its own behalf.
-    fn own(question: &Question) -> Self {
-        let interfaces = question
-            .interfaces
-            .iter()
-            .map(|name| Pattern::literal(name));
-        Self {
-            name: own::NAME,
-            from: "fixed in the binary".to_owned(),
-            networks: vec!["*".to_owned(), "*/*".to_owned()],
-            section: Section::Node,
-            capabilities: Some(Cow::Owned(own::capabilities(interfaces.collect()))),
-            state: None,
-            obstacle: None,
-        }
-    }
-}
-
 impl Documents {
     /// Errors: no document is about the plugin, which may be misspelt or run outside the sandbox.
     fn know(&self, paths: &Paths, plugin: &str) -> Result<()> {
@@ -305,15 +246,22 @@ impl Documents {
         }
     }
 
-    /// The grant that decides. Errors: there is none.
-    fn applying(&self, question: &Question) -> Result<Applying<'_>, String> {
+    /// Asks the gate's matcher by the rules of the grant that decides.
+    fn explain(&self, question: &Question) -> Explanation {
         match self {
-            _ if question.plugin == own::NAME => Ok(Applying::own(question)),
-            Self::One(loaded) => Ok(Applying {
-                obstacle: uncovered(&loaded.document, question),
-                ..Applying::document(loaded, question)
-            }),
-            Self::Node(grants) => Ok(Applying::grant(asked_for(grants, question)?, question)),
+            _ if question.plugin == own::NAME => Explanation::by_own(question),
+            Self::One(loaded) => Explanation {
+                because: uncovered(&loaded.document, question),
+                ..Explanation::new(question)
+            }
+            .by_document(loaded, question),
+            Self::Node(grants) => match asked_for(grants, question) {
+                Ok(grant) => Explanation::by_grant(grant, question),
+                Err(why) => Explanation {
+                    because: Some(why),
+                    ..Explanation::new(question)
+                },
+            },
         }
     }
 }
@@ -336,64 +284,84 @@ fn asked_for<'a>(grants: &'a [Grant], question: &Question) -> Result<&'a Grant, 
     })
 }
 
-/// Asks the gate's matcher.
-fn explain(question: &Question, applying: Result<Applying<'_>, String>) -> Explanation {
-    let operation = &question.operation;
-    let mut explanation = Explanation {
-        plugin: question.plugin.clone(),
-        operation: operation.name(),
-        arguments: operation.arguments(),
-        needs: operation.needs().iter().map(ToString::to_string).collect(),
-        ..Explanation::default()
-    };
-    match applying {
-        Ok(applying) => explanation.decide(question, applying),
-        Err(why) => explanation.because = Some(why),
-    }
-    explanation
-}
-
 impl Explanation {
-    fn decide(&mut self, question: &Question, applying: Applying<'_>) {
-        let Applying {
-            name,
-            from,
-            networks,
-            section,
-            capabilities,
-            state,
-            obstacle,
-        } = applying;
-        let capabilities = &*capabilities.unwrap_or(Cow::Owned(Capabilities::default()));
-        self.grant = Some(name.to_owned());
-        self.from = Some(from);
-        self.grant_state = state;
-        self.networks = networks;
-        match question
-            .operation
-            .decide(capabilities, &question.invocation)
-        {
-            Decision::Allowed { rules } => {
-                self.refused.clone_from(&question.refused);
-                self.allowed = obstacle.is_none() && self.refused.is_none();
-                let rules = rules
-                    .iter()
-                    .filter_map(|name| rule(section, capabilities, name));
-                self.rules = rules.collect();
-            }
+    /// A denial without a grant.
+    fn new(question: &Question) -> Self {
+        let operation = &question.operation;
+        Self {
+            plugin: question.plugin.clone(),
+            operation: operation.name(),
+            arguments: operation.arguments(),
+            needs: operation.needs().iter().map(ToString::to_string).collect(),
+            ..Self::default()
+        }
+    }
+
+    fn by_grant(grant: &Grant, question: &Question) -> Self {
+        let explanation = Self {
+            grant_state: Some(grant.state),
+            because: grant.because.clone(),
+            ..Self::new(question)
+        };
+        explanation.by_document(&grant.loaded, question)
+    }
+
+    /// By what weir may do on its own behalf.
+    fn by_own(question: &Question) -> Self {
+        let interfaces = question
+            .interfaces
+            .iter()
+            .map(|name| Pattern::literal(name));
+        let explanation = Self {
+            grant: Some(own::NAME.to_owned()),
+            from: Some("fixed in the binary".to_owned()),
+            networks: vec!["*".to_owned(), "*/*".to_owned()],
+            ..Self::new(question)
+        };
+        let capabilities = own::capabilities(interfaces.collect());
+        explanation.decided(question, Section::Node, &capabilities)
+    }
+
+    /// By a document's rules for the question's network, whether it is in force or not.
+    fn by_document(self, loaded: &Loaded, question: &Question) -> Self {
+        let Loaded { document, origin } = loaded;
+        let section = Section::of(&question.invocation.network);
+        let explanation = Self {
+            grant: Some(document.metadata.name.clone()),
+            from: Some(origin.to_string()),
+            networks: grant_state::networks(document),
+            ..self
+        };
+        match document.spec.section(section) {
+            Some(capabilities) => explanation.decided(question, section, capabilities),
+            None => explanation.decided(question, section, &Capabilities::default()),
+        }
+    }
+
+    /// Allowed unless there is already a reason against it.
+    fn decided(self, question: &Question, section: Section, capabilities: &Capabilities) -> Self {
+        let rule = |name: &String| rule(section, capabilities, name);
+        let operation = &question.operation;
+        match operation.decide(capabilities, &question.invocation) {
+            Decision::Allowed { rules } => Self {
+                allowed: self.because.is_none() && question.refused.is_none(),
+                refused: question.refused.clone(),
+                rules: rules.iter().filter_map(rule).collect(),
+                ..self
+            },
             Decision::Denied {
                 requirement,
                 closest,
-            } => {
-                self.missing = Some(requirement);
-                if let Some(closest) = closest {
-                    let rule = rule(section, capabilities, &closest.rule);
-                    self.rules = rule.into_iter().collect();
-                    self.field = Some(closest.field);
-                }
-            }
+            } => Self {
+                missing: Some(requirement),
+                rules: closest
+                    .iter()
+                    .filter_map(|closest| rule(&closest.rule))
+                    .collect(),
+                field: closest.map(|closest| closest.field),
+                ..self
+            },
         }
-        self.because = obstacle;
     }
 }
 
