@@ -46,10 +46,7 @@ pub fn print(text: fmt::Arguments<'_>) {
 /// Writes what is buffered. Errors: the first failure since the program began.
 pub fn finish() -> Result<(), Failure> {
     let _ = StandardOutput.flush();
-    match FAILURE.get() {
-        Some(failure) => Err(failure.clone()),
-        None => Ok(()),
-    }
+    FAILURE.get().cloned().map_or(Ok(()), Err)
 }
 
 /// Standard output as a writer. Its errors are a [`Failure`].

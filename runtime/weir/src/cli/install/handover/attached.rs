@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use anyhow::{Context, Result, bail};
-use ipnet::IpNet;
 use weir_cni::owner::mark_of_attachment;
 use weir_cni::{
     AddResult, Command, Error, Execution, NetworkConfigList, PluginConfig, validate_container_id,
@@ -188,12 +187,6 @@ impl Attached {
             network: &self.list.name,
             definition: None,
         }
-    }
-
-    /// Those of its addresses that are in `addresses`, with their networks.
-    pub fn networks(&self, addresses: &[IpAddr]) -> Vec<IpNet> {
-        let all = self.result.ips.iter().map(|ip| ip.address);
-        all.filter(|ip| addresses.contains(&ip.addr())).collect()
     }
 
     /// What the returning plugin makes for it.
