@@ -1,7 +1,7 @@
 //! Standard output, whose failure is reported once, when the command has ended.
 //!
-//! A command continues if nothing can be written any more, so that it finishes its work: it removes a throw-away node, or finds
-//! an answer. The failure is kept, and nothing is written after it.
+//! A command continues if nothing can be written any more, so that it finishes its work: it removes a throw-away node, or
+//! finds an answer. The failure is kept, and nothing is written after it.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};

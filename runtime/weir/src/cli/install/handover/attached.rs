@@ -151,8 +151,8 @@ impl Attached {
         self.attachment.namespace().is_some()
     }
 
-    /// Whether its cache entry, its namespace and its interface still exist. A DEL that is under way removes the interface first,
-    /// and the runtime removes the cache entry at its end.
+    /// Whether its cache entry, its namespace and its interface still exist. A DEL that is under way removes the interface
+    /// first, and the runtime removes the cache entry at its end.
     pub fn still_exists(&self, paths: &Paths) -> bool {
         let cached = Cache::new(paths).get(&self.list.name, &self.attachment);
         let is_cached = !matches!(cached, Ok(None));
