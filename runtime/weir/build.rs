@@ -1,9 +1,9 @@
-//! Puts into the binary what `make` has built before this crate: for each standard plugin its component, its
-//! ahead-of-time code, its digest, and its grant as JSON, so that no YAML is read while a container waits;
-//! the compiler of plugins; and the hostile plugin of `weir demo`.
+//! Embeds in the binary what `make` has built before this crate: for each standard plugin its component, its ahead-of-time
+//! code, its digest, and its grant as JSON, so that no YAML is read while a container waits; the compiler of plugins; and the
+//! hostile plugin of `weir demo`.
 //!
-//! They are in `target/plugins/debug` or `target/plugins/release`. Where that directory is empty, as it is for
-//! `cargo build` in a clean clone, nothing is inside, and the binary says so.
+//! They are in `target/plugins/debug` or `target/plugins/release`. If that directory is empty, as with `cargo build` in a
+//! clean clone, nothing is embedded, and the binary says so.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 fn main() {
-    // Thousands of relocations are read at every start: packed, they are a thirtieth of the size.
+    // Thousands of relocations are read at every start. Packed, they are a thirtieth of the size.
     println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
 
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
@@ -35,7 +35,7 @@ fn variable(name: &str) -> String {
     env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"))
 }
 
-/// Cargo is to notice when something is put into the directory, for which it must be there.
+/// Creates the directory as well, so that Cargo notices when a file is added.
 fn is_empty(built: &Path) -> bool {
     let _ = fs::create_dir_all(built);
     println!("cargo::rerun-if-changed={}", built.display());
@@ -91,7 +91,7 @@ fn read(path: &Path) -> Vec<u8> {
     println!("cargo::rerun-if-changed={}", path.display());
     fs::read(path).unwrap_or_else(|error| {
         panic!(
-            "{}: {error}; what goes into the binary is there only in part: run `make build` or `make dev`",
+            "{}: {error}; the files to embed are incomplete: run `make build` or `make dev`",
             path.display()
         )
     })
@@ -105,7 +105,7 @@ fn digest(bytes: &[u8]) -> String {
     text
 }
 
-/// A grant without what tenants may do, and that.
+/// A grant without its `tenants`, and these.
 fn grant_as_json(path: &Path) -> (String, String) {
     let text = String::from_utf8(read(path)).expect("a grant is UTF-8");
     let mut grant: serde_json::Value =

@@ -800,7 +800,7 @@ fn the_page_keeps_to_the_filters() -> Result<()> {
     // Without records there is a page as well.
     let output = place.run(&["--html", "-", "--plugin", "nobody"])?;
     let said = String::from_utf8(output.stderr)?;
-    assert!(said.contains("there is no plugin `nobody`"), "{said}");
+    assert!(said.contains("no plugin `nobody`"), "{said}");
     let page = String::from_utf8(output.stdout)?;
     assert!(text_of(parse(&page)?.root_element()).contains("Nothing is recorded"));
     Ok(())

@@ -11,7 +11,8 @@ use weir_kit::{Node, weir};
 
 use super::{config, refused};
 
-/// Runs `test` in a thread with a new mount namespace, in which a file system of this many bytes and inodes is mounted at `path`.
+/// Runs `test` in a thread with a new mount namespace, in which a file system of this many bytes and inodes is mounted at
+/// `path`.
 pub fn on_small_disk(
     path: PathBuf,
     size: &str,

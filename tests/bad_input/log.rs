@@ -15,7 +15,8 @@ use weir_kit::{State, weir};
 use super::disk::on_small_disk;
 use super::{Place, config};
 
-/// Runs ADD, which must fail before it has done anything, and DEL, which must succeed, and whose records the next call writes.
+/// Runs ADD, which must fail before it has done anything, and DEL, which must succeed, and whose records the next call
+/// writes.
 fn assert_stops_add(place: &Place, words: &[&str]) -> Result<()> {
     let began = Instant::now();
     place.refused(&place.add(&config()), 5, words);

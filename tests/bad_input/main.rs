@@ -1,5 +1,5 @@
-//! Bad input: weir answers with a clear CNI error of the right code in one JSON document on standard output and exit status 1,
-//! changes nothing on the node, and loses no address.
+//! Bad input: weir answers with a clear CNI error of the right code in one JSON document on standard output and exit status
+//! 1, changes nothing on the node, and loses no address.
 
 mod addresses;
 mod aftermath;

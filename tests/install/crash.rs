@@ -1,5 +1,5 @@
-//! Kills the installer at every point: each file is either the old or the new one, complete, and the next installation has the
-//! same outcome as one without a kill.
+//! Kills the installer at every point: each file is either the old or the new one, complete, and the next installation has
+//! the same outcome as one without a kill.
 
 use std::fs;
 use std::os::unix::fs::symlink;

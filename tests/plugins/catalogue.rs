@@ -138,8 +138,8 @@ fn start(node: &Node, words: &[&str]) -> Result<Child> {
         .spawn()?)
 }
 
-/// Two components replace each other while containers are attached. The grant is for one of them: the other must be refused for
-/// its digest, and neither may ever be damaged or missing.
+/// Two components replace each other while containers are attached. The grant is for one of them: the other must be refused
+/// for its digest, and neither may ever be damaged or missing.
 #[test]
 fn an_invocation_meets_one_whole_plugin_while_others_replace_it() -> Result<()> {
     let node = Node::create()?;
@@ -215,8 +215,8 @@ fn call_until_both_were_met(mut call: impl FnMut() -> Result<u64>) -> Result<Vec
     Ok(outcomes)
 }
 
-/// Killed at any moment, a replacement leaves the old plugin or the new one. It is killed while it writes, at varying times, until
-/// a kill has come in time, and one too late.
+/// Killed at any moment, a replacement leaves the old plugin or the new one. It is killed while it writes, at varying times,
+/// until a kill has come in time, and one too late.
 #[test]
 fn an_interrupted_replacement_leaves_a_whole_plugin() -> Result<()> {
     let node = Node::create()?;

@@ -150,8 +150,8 @@ fn a_denial_that_the_plugin_hides_fails_the_test() -> Result<()> {
     Ok(())
 }
 
-/// The component of `bridge` under another name: the bridge remains for the next container, as it should, and is reported unless
-/// `--keeps` allows it.
+/// The component of `bridge` under another name: the bridge remains for the next container, as it should, and is reported
+/// unless `--keeps` allows it.
 #[test]
 fn residue_is_named_unless_it_may_stay() -> Result<()> {
     let case = Case::create(&tried(json!({

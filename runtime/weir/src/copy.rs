@@ -1,9 +1,9 @@
 //! `memcpy`, `memmove` and `memcmp` for x86-64.
 //!
-//! musl's functions begin every copy with a string instruction, which takes about thirty cycles to start. Values of a few dozen
-//! bytes are moved thousands of times in an ADD, and this took a twentieth of its time. Here up to 128 bytes are copied by loads
-//! of the first and the last ones, all before the first store, so that source and destination may overlap. Other processors
-//! have no such instruction.
+//! musl's functions begin every copy with a string instruction, which takes about thirty cycles to start. Values of a few
+//! dozen bytes are moved thousands of times in an ADD, and this took a twentieth of its time. Here up to 128 bytes are copied
+//! by loads of the first and the last ones, all before the first store, so that source and destination may overlap. Other
+//! processors have no such instruction.
 //!
 //! In assembly, because a compiler may turn a loop that copies into a call of `memcpy`.
 

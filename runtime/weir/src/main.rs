@@ -13,8 +13,8 @@ use std::process::ExitCode;
 
 use dlmalloc::GlobalDlmalloc;
 
-/// musl's allocator returns memory to the kernel and requests it again hundreds of times in an invocation of a few milliseconds.
-/// This one keeps it.
+/// musl's allocator returns memory to the kernel and requests it again hundreds of times in an invocation of a few
+/// milliseconds. This one keeps it.
 #[global_allocator]
 static HEAP: GlobalDlmalloc = GlobalDlmalloc;
 

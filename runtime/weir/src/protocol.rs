@@ -39,27 +39,20 @@ fn print(document: Option<&Value>, code: ExitCode) -> ExitCode {
         return code;
     };
     // In one write, so that the reader wakes up once.
-    match io::stdout()
-        .lock()
-        .write_all(format!("{document:#}\n").as_bytes())
-    {
-        Ok(()) => code,
-        Err(error) => {
-            complain(&format!(
-                "cannot write the result to standard output: {error}"
-            ));
-            ExitCode::FAILURE
-        }
+    let text = format!("{document:#}\n");
+    if let Err(error) = io::stdout().lock().write_all(text.as_bytes()) {
+        let message = format!("cannot write the result to standard output: {error}");
+        complain(&message);
+        return ExitCode::FAILURE;
     }
+    code
 }
 
 fn answer(name: &str, cni_version: &mut String) -> Result<Option<Value>, Error> {
     let variables = std::env::vars_os().filter_map(|(key, value)| {
-        let key = key
-            .into_string()
-            .ok()
-            .filter(|key| key.starts_with("CNI_"))?;
-        Some((key, value.to_string_lossy().into_owned()))
+        let key = key.into_string().ok()?;
+        let is_cni = key.starts_with("CNI_");
+        is_cni.then(|| (key, value.to_string_lossy().into_owned()))
     });
     let environment = Environment::from_variables(variables);
     let input = read_input()?;

@@ -16,7 +16,8 @@ pub fn run() -> Result<()> {
     report::carry_out(io::stdin().lock(), &Paths::from_environment()).map_err(show)
 }
 
-/// Leaves the caller's session and directory, and closes all files that it inherited, since their readers may wait for their end.
+/// Leaves the caller's session and directory, and closes all files that it inherited, since their readers may wait for their
+/// end.
 fn leave_the_caller() -> Result<()> {
     // It fails for the leader of a process group, which a shell started.
     let _ = setsid();

@@ -32,8 +32,8 @@ impl ScratchNode {
     /// Enters new namespaces for `command`, which errors name. The process must have one thread, and stays on the throw-away
     /// node until it ends.
     ///
-    /// The network namespace has only a loopback interface, the mounts are private, and weir's root is an empty file system in
-    /// memory. Without root it needs user namespaces.
+    /// The network namespace has only a loopback interface, the mounts are private, and weir's root is an empty file system
+    /// in memory. Without root it needs user namespaces.
     pub fn enter(command: &str) -> Result<Self> {
         enter_namespaces(command, getuid(), getgid())?;
         make_mounts_private()?;

@@ -1,7 +1,7 @@
 //! Standard output, whose failure is reported once, when the command has ended.
 //!
-//! A command continues if nothing can be written any more, so that it finishes its work: it removes a throw-away node, or finds
-//! an answer. The failure is kept, and nothing is written after it.
+//! A command continues if nothing can be written any more, so that it finishes its work: it removes a throw-away node, or
+//! finds an answer. The failure is kept, and nothing is written after it.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
@@ -46,10 +46,7 @@ pub fn print(text: fmt::Arguments<'_>) {
 /// Writes what is buffered. Errors: the first failure since the program began.
 pub fn finish() -> Result<(), Failure> {
     let _ = StandardOutput.flush();
-    match FAILURE.get() {
-        Some(failure) => Err(failure.clone()),
-        None => Ok(()),
-    }
+    FAILURE.get().cloned().map_or(Ok(()), Err)
 }
 
 /// Standard output as a writer. Its errors are a [`Failure`].

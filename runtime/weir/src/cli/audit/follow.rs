@@ -66,7 +66,8 @@ impl Tail {
         if let Some(mut gone) = std::mem::replace(&mut self.previous, old) {
             gone.log.finish(take)?;
             self.broken += gone.log.broken();
-            watch.forget(gone.watched);
+            // A deleted file is no longer watched.
+            let _ = watch.inotify.rm_watch(gone.watched);
         }
         self.read(watch, take)
     }
@@ -132,11 +133,6 @@ impl Watch {
             Err(Errno::ENOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
-    }
-
-    fn forget(&self, watched: WatchDescriptor) {
-        // A deleted file is no longer watched.
-        let _ = self.inotify.rm_watch(watched);
     }
 
     /// Waits for a change. Returns false if standard output has no reader.

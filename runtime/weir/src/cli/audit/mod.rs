@@ -16,7 +16,7 @@ use std::fs;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use weir_files::Paths;
 use weir_gate::escape;
@@ -64,19 +64,17 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     if arguments.follow {
         return follow(arguments, &files);
     }
-    let denied = match &arguments.html {
-        Some(target) => {
-            let tally = tally(arguments, &files)?;
+    let denied = if arguments.html.is_some() || arguments.summary {
+        let tally = tally(arguments, &files)?;
+        if let Some(target) = &arguments.html {
             let page = page::page(&paths, &files, &arguments.filter, &tally);
             write_page(&page, target)?;
-            tally.count.denied > 0
-        }
-        None if arguments.summary => {
-            let tally = tally(arguments, &files)?;
+        } else {
             summary::print(arguments.format, &files, &tally)?;
-            tally.count.denied > 0
         }
-        None => print(arguments, &files)?,
+        tally.count.denied > 0
+    } else {
+        print(arguments, &files)?
     };
     Ok((!denied || !arguments.fail_on_denied).into())
 }
@@ -96,10 +94,8 @@ fn print(arguments: &Arguments, files: &[PathBuf]) -> Result<bool> {
 
 fn follow(arguments: &Arguments, files: &[PathBuf]) -> Result<Answer> {
     let [file] = files else {
-        anyhow::bail!(
-            "`--follow` reads one log, and `--file` names {}",
-            files.len()
-        );
+        let count = files.len();
+        bail!("`--follow` reads one log, and `--file` names {count}");
     };
     let mut printer = Printer::new(arguments);
     let broken = follow::follow(file, |new| {

@@ -54,8 +54,8 @@ pub struct Denial {
     pub operation: String,
     /// What the plugin wanted to do.
     pub requirement: String,
-    /// The closest rule, and the field in which it did not match; none if the grant has no rule for the capability, or did not
-    /// deny it.
+    /// The closest rule, and the field in which it did not match; none if the grant has no rule for the capability, or did
+    /// not deny it.
     pub closest: Option<Closest>,
     /// weir itself refused it: `requirement` says why.
     pub refused: bool,

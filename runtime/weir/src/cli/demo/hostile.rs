@@ -18,13 +18,13 @@ pub fn show(report: &Report, world: &World, container: &Container) -> Result<()>
     report.say("It may read one interface of its container, and this is its whole grant:");
     let what = "weir plugin add hostile.wasm (compiled now, not in an ADD)";
     let digest = report.step(what, || {
-        let catalogue = Catalogue::new(&world.paths());
+        let catalogue = Catalogue::new(&world.node.paths());
         let installed = catalogue.install("hostile", sandbox::hostile()?);
         installed.map_err(show_error)
     })?;
     let grant = grant(&digest.to_string());
-    fs::create_dir_all(world.paths().grants())?;
-    fs::write(world.paths().grants().join("hostile.yaml"), &grant)?;
+    fs::create_dir_all(world.node.paths().grants())?;
+    fs::write(world.node.paths().grants().join("hostile.yaml"), &grant)?;
     for line in grant.lines() {
         print_line!("      {line}");
     }
@@ -82,6 +82,6 @@ fn denied(world: &World) -> Result<Vec<Record>> {
         }
         Ok(())
     };
-    record::read(&world.paths().audit_log(), &mut take).context("read the audit log")?;
+    record::read(&world.node.paths().audit_log(), &mut take).context("read the audit log")?;
     Ok(denied)
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use weir_cni::{IpConfig, from_json};
 
 use crate::cli::output::show;
-use crate::cli::scratch_node::Container;
+use crate::cli::scratch_node::{Container, ScratchNode};
 use report::Report;
 use world::World;
 
@@ -41,7 +41,8 @@ fn network() -> Value {
 
 /// Runs the demo, in a user and network namespace that end with it.
 pub fn run() -> Result<()> {
-    let world = World::enter()?;
+    let node = ScratchNode::enter("weir demo")?;
+    let world = World { node };
     let report = Report::start();
     report.title("A network of two containers, by sandboxed plugins");
     report.say("The network configuration, as it would be in /etc/cni/net.d:");

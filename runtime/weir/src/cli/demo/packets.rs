@@ -19,8 +19,8 @@ use crate::cli::scratch_node::Container;
 const PATIENCE: Duration = Duration::from_secs(5);
 const MESSAGE: &[u8] = b"through the weir";
 
-/// Sends a message over TCP to a container, and back. The server listens at `inside` and is reached at `outside`, without `from`
-/// from the host.
+/// Sends a message over TCP to a container, and back. The server listens at `inside` and is reached at `outside`, without
+/// `from` from the host.
 pub fn exchange(
     from: Option<&Container>,
     to: &Container,

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
-use weir_files::paths::{Paths, ROOT_VARIABLE};
+use weir_files::paths::ROOT_VARIABLE;
 
 use crate::cli::scratch_node::{Container, ScratchNode};
 
@@ -17,14 +17,6 @@ pub struct World {
 }
 
 impl World {
-    pub fn enter() -> Result<Self> {
-        ScratchNode::enter("weir demo").map(|node| Self { node })
-    }
-
-    pub fn paths(&self) -> Paths {
-        self.node.paths()
-    }
-
     /// Installs weir, as an operator would.
     pub fn install(&self) -> Result<()> {
         let own = std::env::current_exe().context("find the running binary")?;

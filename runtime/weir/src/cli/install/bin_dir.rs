@@ -1,7 +1,7 @@
 //! The directory of CNI plugins: weir's binary, and a link to it for each plugin.
 //!
-//! A plugin of the same name is kept: it is exchanged with the link atomically, so that a runtime always finds a plugin of that
-//! name.
+//! A plugin of the same name is kept: it is exchanged with the link atomically, so that a runtime always finds a plugin of
+//! that name.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, ErrorKind, Read};
@@ -31,7 +31,8 @@ pub struct BinDir {
 }
 
 impl BinDir {
-    /// Creates the directory if it is missing, waits for others that install there, and cleans up after an interrupted install.
+    /// Creates the directory if it is missing, waits for others that install there, and cleans up after an interrupted
+    /// install.
     pub fn lock(path: &Path) -> Result<Self> {
         let shown = path.display();
         fs::create_dir_all(path).with_context(|| format!("create `{shown}`"))?;

@@ -19,8 +19,8 @@ pub struct NodePaths {
 
 /// The text of the configuration: a list of one plugin, in the version of the default network.
 ///
-/// It contains the default network, so that attaching it needs neither its file nor the cluster. With further networks for every
-/// pod, it is only named: Multus does not allow `defaultNetworks` beside `delegates`.
+/// It contains the default network, so that attaching it needs neither its file nor the cluster. With further networks for
+/// every pod, it is only named: Multus does not allow `defaultNetworks` beside `delegates`.
 pub fn render(
     network: &NetworkConfigList,
     arguments: &ConfigurationArguments,

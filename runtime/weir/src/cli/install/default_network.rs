@@ -15,8 +15,8 @@ pub struct DefaultNetwork {
     pub network: NetworkConfigList,
 }
 
-/// Finds the default network: the file `wanted`, or else the first valid one. A file that is to be set aside is skipped, and so
-/// is one that someone other than root could have written, below `root`: it becomes a part of weir's own configuration.
+/// Finds the default network: the file `wanted`, or else the first valid one. A file that is to be set aside is skipped, and
+/// so is one that someone other than root could have written, below `root`: it becomes a part of weir's own configuration.
 ///
 /// Errors: [`Missing`]; a configuration of Multus.
 pub fn find(

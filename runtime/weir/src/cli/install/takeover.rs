@@ -1,5 +1,5 @@
-//! Taking over the pods that Multus attached. They are recorded before Multus is set aside, and changes in between are handled
-//! after it. So every DEL, by Multus or by weir, finds what it needs, and Multus' files are not read afterwards.
+//! Taking over the pods that Multus attached. They are recorded before Multus is set aside, and changes in between are
+//! handled after it. So every DEL, by Multus or by weir, finds what it needs, and Multus' files are not read afterwards.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -37,8 +37,8 @@ impl Takeover {
         }
     }
 
-    /// Records the pods of Multus, without removing its files. Errors: files that someone other than root could have written; nothing
-    /// is set aside then.
+    /// Records the pods of Multus, without removing its files. Errors: files that someone other than root could have written;
+    /// nothing is set aside then.
     pub fn begin(&self) -> Result<()> {
         let mut progress = Progress::default();
         for container in self.multus.containers().map_err(show)? {
@@ -183,44 +183,49 @@ mod tests {
             .collect()
     }
 
+    /// Takes over the pods `a` and `b`, and changes the node in between. Returns the records.
+    fn taken_over(change: impl FnOnce(&Node) -> Result<()>) -> Result<BTreeSet<String>> {
+        let node = Node::with(&["a", "b"]);
+        node.takeover.begin()?;
+        assert_eq!(node.records(), of(&["a", "b"]));
+        assert!(node.file("a").exists(), "Multus still needs it");
+        change(&node)?;
+        node.takeover.finish()?;
+        assert!(node.is_over());
+        Ok(node.records())
+    }
+
     #[test]
     fn pods_come_and_go_while_multus_is_set_aside() -> Result<()> {
-        let node = Node::with(&["a", "b"]);
-        node.takeover.begin()?;
-        assert_eq!(node.records(), of(&["a", "b"]));
-        assert!(node.file("a").exists(), "it is Multus' still");
-        node.detach("a");
-        node.attach("c");
-        node.takeover.finish()?;
-        assert_eq!(node.records(), of(&["b", "c"]));
-        assert!(node.is_over());
+        let records = taken_over(|node| {
+            node.detach("a");
+            node.attach("c");
+            Ok(())
+        })?;
+        assert_eq!(records, of(&["b", "c"]));
         Ok(())
     }
 
-    /// weir has deleted a pod before Multus' files are removed: it does not come back.
+    /// A pod that weir deletes before Multus' files are removed does not come back.
     #[test]
     fn what_weir_has_deleted_stays_deleted() -> Result<()> {
-        let node = Node::with(&["a", "b"]);
-        node.takeover.begin()?;
-        fs::remove_file(node.root.path().join("var/lib/weir/pods/weir/a:eth0.json"))?;
-        node.takeover.finish()?;
-        assert_eq!(node.records(), of(&["b"]));
-        assert!(node.is_over());
+        let record = "var/lib/weir/pods/weir/a:eth0.json";
+        let records = taken_over(|node| Ok(fs::remove_file(node.root.path().join(record))?))?;
+        assert_eq!(records, of(&["b"]));
         Ok(())
     }
 
-    /// Killed while it removes Multus' files: the records of those that are removed already stay.
+    /// If a pass is killed while it removes Multus' files, the records of the removed ones stay.
     #[test]
     fn a_pass_that_was_killed_is_carried_on() -> Result<()> {
-        let node = Node::with(&["a", "b"]);
-        node.takeover.begin()?;
-        let mut progress = node.takeover.read()?.expect("it is begun");
-        progress.only_removal = true;
-        node.takeover.write(&progress)?;
-        node.detach("a");
-        node.takeover.finish()?;
-        assert_eq!(node.records(), of(&["a", "b"]));
-        assert!(node.is_over());
+        let records = taken_over(|node| {
+            let mut progress = node.takeover.read()?.expect("it is begun");
+            progress.only_removal = true;
+            node.takeover.write(&progress)?;
+            node.detach("a");
+            Ok(())
+        })?;
+        assert_eq!(records, of(&["a", "b"]));
         Ok(())
     }
 

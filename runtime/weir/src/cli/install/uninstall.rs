@@ -125,10 +125,9 @@ fn remove_configuration(conf_dir: &Path, own: &str) -> Result<()> {
         remove(&file, fs::remove_file)?;
     }
     if conf_dir.is_dir() {
-        config_file::sync(conf_dir)
-    } else {
-        Ok(())
+        config_file::sync(conf_dir)?;
     }
+    Ok(())
 }
 
 fn remove_kubeconfig(conf_dir: &Path, given: Option<&Path>) -> Result<()> {

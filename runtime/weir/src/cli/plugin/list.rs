@@ -1,17 +1,10 @@
 //! `weir plugin list`.
 
 use anyhow::Result;
-use clap::Args;
 use serde::Serialize;
 use weir_sandbox::{Listed, Plugin, Sandbox};
 
 use crate::cli::output::{Answer, Format, say};
-
-#[derive(Args)]
-pub struct Arguments {
-    #[command(flatten)]
-    format: Format,
-}
 
 #[derive(Serialize)]
 struct Line {
@@ -25,12 +18,10 @@ struct Line {
 }
 
 /// No if a plugin cannot be run.
-pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
+pub fn run(sandbox: &Sandbox, format: Format) -> Result<Answer> {
     let listed = sandbox.catalogue().list()?;
     let lines: Vec<Line> = listed.into_iter().map(|one| line(sandbox, one)).collect();
-    arguments
-        .format
-        .print(&lines, |lines| lines.iter().for_each(print))?;
+    format.print(&lines, |lines| lines.iter().for_each(print))?;
     Ok(lines.iter().all(|line| line.error.is_none()).into())
 }
 

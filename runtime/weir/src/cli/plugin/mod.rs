@@ -15,12 +15,12 @@ use clap::Subcommand;
 use weir_files::Paths;
 use weir_sandbox::Sandbox;
 
-use super::output::{Answer, show};
+use super::output::{Answer, Format, show};
 
 #[derive(Subcommand)]
 pub enum Command {
     /// List the plugins of this node.
-    List(list::Arguments),
+    List(Format),
     /// Show what a component is, what it asks for, and whether a grant allows that.
     Inspect(inspect::Arguments),
     /// Compile a component and install it.
@@ -38,7 +38,7 @@ pub enum Command {
 pub fn run(command: Command) -> Result<Answer> {
     let sandbox = || Sandbox::new(Paths::from_environment(), false).map_err(show);
     match command {
-        Command::List(arguments) => list::run(&*sandbox()?, &arguments),
+        Command::List(format) => list::run(&*sandbox()?, format),
         Command::Inspect(arguments) => inspect::run(&*sandbox()?, &arguments),
         Command::Add(arguments) => add::run(&*sandbox()?, &arguments),
         Command::Remove(arguments) => remove::run(&*sandbox()?, &arguments),

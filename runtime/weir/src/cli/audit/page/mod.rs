@@ -1,7 +1,7 @@
 //! `weir audit --html`: one self-contained page for a browser or a printer.
 //!
-//! [`maud`] escapes all text; that of the log goes through [`printable`] before. The page is also XML, so that a strict parser
-//! can check it.
+//! [`maud`] escapes all text; that of the log goes through [`printable`] before. The page is also XML, so that a strict
+//! parser can check it.
 
 mod chart;
 mod denials;

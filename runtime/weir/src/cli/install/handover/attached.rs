@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use anyhow::{Context, Result, bail};
-use ipnet::IpNet;
 use weir_cni::owner::mark_of_attachment;
 use weir_cni::{
     AddResult, Command, Error, Execution, NetworkConfigList, PluginConfig, validate_container_id,
@@ -152,8 +151,8 @@ impl Attached {
         self.attachment.namespace().is_some()
     }
 
-    /// Whether its cache entry, its namespace and its interface still exist. A DEL that is under way removes the interface first,
-    /// and the runtime removes the cache entry at its end.
+    /// Whether its cache entry, its namespace and its interface still exist. A DEL that is under way removes the interface
+    /// first, and the runtime removes the cache entry at its end.
     pub fn still_exists(&self, paths: &Paths) -> bool {
         let cached = Cache::new(paths).get(&self.list.name, &self.attachment);
         let is_cached = !matches!(cached, Ok(None));
@@ -188,12 +187,6 @@ impl Attached {
             network: &self.list.name,
             definition: None,
         }
-    }
-
-    /// Those of its addresses that are in `addresses`, with their networks.
-    pub fn networks(&self, addresses: &[IpAddr]) -> Vec<IpNet> {
-        let all = self.result.ips.iter().map(|ip| ip.address);
-        all.filter(|ip| addresses.contains(&ip.addr())).collect()
     }
 
     /// What the returning plugin makes for it.

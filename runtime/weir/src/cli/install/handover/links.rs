@@ -1,6 +1,6 @@
 //! weir's mark on the link of a container on the host. The accepts of `firewall` contain only an address, and weir's DEL
-//! removes those of the reference plugin only if the container's link has no mark. The mark is removed so that this works if the
-//! node changes back to weir while the container runs.
+//! removes those of the reference plugin only if the container's link has no mark. The mark is removed so that this works if
+//! the node changes back to weir while the container runs.
 
 use anyhow::Result;
 use weir_grant::Invocation;

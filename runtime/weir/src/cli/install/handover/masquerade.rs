@@ -32,8 +32,8 @@ pub struct Masquerade {
 }
 
 impl Masquerade {
-    /// Finds the programs that these addresses need. Errors: one is missing or not trusted, or the plugin would not look for its
-    /// rules in iptables.
+    /// Finds the programs that these addresses need. Errors: one is missing or not trusted, or the plugin would not look for
+    /// its rules in iptables.
     pub fn find(
         configs: &[PluginConfig],
         networks: Vec<IpNet>,

@@ -29,6 +29,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
+use ipnet::IpNet;
 use weir_cni::PluginConfig;
 use weir_files::Paths;
 use weir_grant::Invocation;
@@ -237,7 +238,9 @@ impl<'a> Handover<'a> {
             );
         }
         let addresses: Vec<IpAddr> = elements.iter().filter_map(address).collect();
-        let networks = attached.networks(&addresses);
+        let networks = attached.result.ips.iter().map(|ip| ip.address);
+        let networks = networks.filter(|network| addresses.contains(&network.addr()));
+        let networks: Vec<IpNet> = networks.collect();
         if networks.len() < addresses.len() {
             bail!("its cached result does not have all addresses that are masqueraded");
         }

@@ -48,8 +48,8 @@ const RESOLVER: &str = "resolv.conf";
 /// The prefixes of names of hardware, given by the kernel or udev.
 const HARDWARE: [&str; 6] = ["en", "eth", "ib", "usb", "wl", "ww"];
 
-/// libcni's results of all attachments, and Multus' records of its pods. IPAM plugins use the directory above. weir refuses a store
-/// here, whatever a grant allows.
+/// libcni's results of all attachments, and Multus' records of its pods. IPAM plugins use the directory above. weir refuses a
+/// store here, whatever a grant allows.
 const RECORDS: [&str; 2] = ["/var/lib/cni/results", "/var/lib/cni/multus"];
 
 pub(super) fn overbroad(rule: &RuleFields) -> Vec<Remark> {

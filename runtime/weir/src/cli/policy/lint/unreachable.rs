@@ -46,22 +46,13 @@ fn no_such_hooks(rule: &RuleFields) -> Vec<Remark> {
     let (Some(families), Some(hooks)) = (rule.get("families"), rule.get("hooks")) else {
         return Vec::new();
     };
-    if rule.capability != Capability::Firewall {
-        return Vec::new();
-    }
-    let nowhere = hooks.iter().filter(|hook| {
-        let in_family = |family: &String| hooks_of(family).contains(&hook.as_str());
-        !families.iter().any(in_family)
-    });
+    let shown: Vec<String> = families.iter().map(|f| format!("`{f}`")).collect();
+    let shown = joined(shown, "and");
+    let text = |hook| format!("tables of {shown} have no hook `{hook}`");
+    let is_nowhere = |hook: &&String| !families.iter().any(|family| has_hook(family, hook));
+    let nowhere = hooks.iter().filter(is_nowhere);
     nowhere
-        .map(|hook| {
-            let families: Vec<String> = families.iter().map(|f| format!("`{f}`")).collect();
-            let text = format!(
-                "tables of {} have no hook `{hook}`",
-                joined(families, "and")
-            );
-            warning("never-effective", text)
-        })
+        .map(|hook| warning("never-effective", text(hook)))
         .collect()
 }
 
@@ -93,18 +84,11 @@ fn not_said(rule: &RuleFields) -> Option<Remark> {
     Some(warning("never-effective", text))
 }
 
-fn hooks_of(family: &str) -> &'static [&'static str] {
+fn has_hook(family: &str, hook: &str) -> bool {
     match family {
-        "arp" => &["input", "output"],
-        "netdev" => &["ingress", "egress"],
-        "inet" => &[
-            "prerouting",
-            "input",
-            "forward",
-            "output",
-            "postrouting",
-            "ingress",
-        ],
-        _ => &["prerouting", "input", "forward", "output", "postrouting"],
+        "arp" => ["input", "output"].contains(&hook),
+        "netdev" => ["ingress", "egress"].contains(&hook),
+        "inet" => hook != "egress",
+        _ => !["ingress", "egress"].contains(&hook),
     }
 }

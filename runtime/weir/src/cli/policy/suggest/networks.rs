@@ -40,8 +40,8 @@ pub(super) fn bound_networks(rule: &mut RuleFields) {
 
 /// At most [`MOST_NETWORKS`] that contain all of them, each as small as possible; more if one would be too large.
 ///
-/// Of sorted networks that do not overlap, the closest two are neighbours. So the widest gaps remain, and the networks between
-/// two of them become one.
+/// Of sorted networks that do not overlap, the closest two are neighbours. So the widest gaps remain, and the networks
+/// between two of them become one.
 pub(super) fn few(networks: &[IpNet]) -> Vec<IpNet> {
     let mut networks = IpNet::aggregate(&networks.to_vec());
     networks.sort();
