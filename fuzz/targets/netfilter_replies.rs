@@ -4,12 +4,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_grant::{address, conntrack, Namespace};
+use weir_fuzz::replies::kernel_that_says;
 use weir_grant::firewall::{
     Apply, Chain, Command, DataType, Family, GetElement, ListChains, ListElements, ListRules,
     ListSets, Rule, Set, Value,
 };
-use weir_fuzz::replies::kernel_that_says;
+use weir_grant::{Namespace, address, conntrack};
 
 const NAMESPACE: Namespace = Namespace::Host;
 const FAMILY: Family = Family::Inet;
@@ -22,67 +22,45 @@ fuzz_target!(|input: &[u8]| {
     let host = &mut host;
     let table = || "t".to_owned();
     match question % 8 {
-        0 => {
-            let list = ListChains {
-                namespace: NAMESPACE,
-                family: FAMILY,
-                table: table(),
-            };
-            host.perform(list);
-        }
-        1 => {
-            let list = ListSets {
-                namespace: NAMESPACE,
-                family: FAMILY,
-                table: table(),
-            };
-            host.perform(list);
-        }
-        2 => {
-            let (namespace, family, chain) = (NAMESPACE, FAMILY, "c".to_owned());
-            let list = ListRules {
-                namespace,
-                family,
-                table: table(),
-                chain,
-            };
-            host.perform(list);
-        }
-        3 => {
-            let (namespace, family, set) = (NAMESPACE, FAMILY, "s".to_owned());
-            let key = vec![Value::Address([10, 0, 0, 1].into())];
-            let get = GetElement {
-                namespace,
-                family,
-                table: table(),
-                set,
-                key,
-            };
-            host.perform(get);
-        }
-        4 => {
-            let (namespace, family, set) = (NAMESPACE, FAMILY, "s".to_owned());
-            let list = ListElements {
-                namespace,
-                family,
-                table: table(),
-                set,
-            };
-            host.perform(list);
-        }
-        5 => {
-            let delete = conntrack::Delete {
-                namespace: NAMESPACE,
-                filter: conntrack::Filter {
-                    family: address::Family::Ipv4,
-                    protocol: conntrack::Protocol::Udp,
-                    destination: None,
-                    port: Some(53),
-                    reply_source: None,
-                },
-            };
-            host.perform(delete);
-        }
+        0 => host.perform(ListChains {
+            namespace: NAMESPACE,
+            family: FAMILY,
+            table: table(),
+        }),
+        1 => host.perform(ListSets {
+            namespace: NAMESPACE,
+            family: FAMILY,
+            table: table(),
+        }),
+        2 => host.perform(ListRules {
+            namespace: NAMESPACE,
+            family: FAMILY,
+            table: table(),
+            chain: "c".to_owned(),
+        }),
+        3 => host.perform(GetElement {
+            namespace: NAMESPACE,
+            family: FAMILY,
+            table: table(),
+            set: "s".to_owned(),
+            key: vec![Value::Address([10, 0, 0, 1].into())],
+        }),
+        4 => host.perform(ListElements {
+            namespace: NAMESPACE,
+            family: FAMILY,
+            table: table(),
+            set: "s".to_owned(),
+        }),
+        5 => host.perform(conntrack::Delete {
+            namespace: NAMESPACE,
+            filter: conntrack::Filter {
+                family: address::Family::Ipv4,
+                protocol: conntrack::Protocol::Udp,
+                destination: None,
+                port: Some(53),
+                reply_source: None,
+            },
+        }),
         _ => host.perform(transaction()),
     }
 });

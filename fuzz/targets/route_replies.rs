@@ -5,10 +5,10 @@
 
 use ipnet::IpNet;
 use libfuzzer_sys::fuzz_target;
+use weir_fuzz::replies::kernel_that_says;
 use weir_grant::link::{LinkFacts, LinkReference};
 use weir_grant::traffic::{self, Discipline, Handle, Qdisc};
-use weir_grant::{address, link, neighbour, route, Namespace};
-use weir_fuzz::replies::kernel_that_says;
+use weir_grant::{Namespace, address, link, neighbour, route};
 use weir_kernel::Facts as _;
 
 fuzz_target!(|input: &[u8]| {
@@ -18,80 +18,46 @@ fuzz_target!(|input: &[u8]| {
     let (mut host, _peers) = kernel_that_says(replies);
     let host = &mut host;
     match question % 16 {
-        0 => drop(host.linux.find_link(Namespace::Host, &LinkReference::Index(2))),
-        1 => drop(host.linux.find_link(Namespace::Host, &LinkReference::Name("eth0".into()))),
-        2 => {
-            let list = link::List {
-                namespace: Namespace::Host,
-                kind: None,
-                master: None,
-            };
-            host.perform(list);
-        }
-        3 => {
-            let list = link::ListVlans { link: eth0() };
-            host.perform(list);
-        }
-        4 => {
-            let peer = link::GetPeer { link: eth0() };
-            host.perform(peer);
-        }
-        5 => {
-            let list = address::List {
-                link: eth0(),
-                family: None,
-            };
-            host.perform(list);
-        }
-        6 => {
-            // Whether the address was one with a peer is found out from the answer.
-            let delete = address::Delete {
-                link: eth0(),
-                address: network(),
-            };
-            host.perform(delete);
-        }
-        7 => {
-            let list = route::List {
-                namespace: Namespace::Host,
-                family: None,
-                destination: None,
-                link: None,
-                gateway: None,
-                table: None,
-            };
-            host.perform(list);
-        }
-        8 => {
-            let get = route::Get {
-                namespace: Namespace::Host,
-                to: network().addr(),
-            };
-            host.perform(get);
-        }
-        9 => {
-            let list = neighbour::List {
-                link: eth0(),
-                family: None,
-            };
-            host.perform(list);
-        }
+        0 => drop(
+            host.linux
+                .find_link(Namespace::Host, &LinkReference::Index(2)),
+        ),
+        1 => drop(
+            host.linux
+                .find_link(Namespace::Host, &LinkReference::Name("eth0".into())),
+        ),
+        2 => host.perform(link::List {
+            namespace: Namespace::Host,
+            kind: None,
+            master: None,
+        }),
+        3 => host.perform(link::ListVlans { link: eth0() }),
+        4 => host.perform(link::GetPeer { link: eth0() }),
+        5 => host.perform(address::List {
+            link: eth0(),
+            family: None,
+        }),
+        // Whether the address was one with a peer is found out from the answer.
+        6 => host.perform(address::Delete {
+            link: eth0(),
+            address: network(),
+        }),
+        7 => host.perform(route::List::all(Namespace::Host)),
+        8 => host.perform(route::Get {
+            namespace: Namespace::Host,
+            to: network().addr(),
+        }),
+        9 => host.perform(neighbour::List {
+            link: eth0(),
+            family: None,
+        }),
         10 => drop(host.linux.standing_discipline(&eth0(), Handle::ROOT)),
-        11 => {
-            let list = traffic::ListQdiscs { link: eth0() };
-            host.perform(list);
-        }
-        12 => {
-            let list = traffic::ListClasses { link: eth0() };
-            host.perform(list);
-        }
-        13 => {
-            let list = traffic::ListFilters {
-                link: eth0(),
-                parent: Handle(0x10000),
-            };
-            host.perform(list);
-        }
+        11 => host.perform(traffic::ListQdiscs { link: eth0() }),
+        12 => host.perform(traffic::ListClasses { link: eth0() }),
+        13 => host.perform(traffic::ListFilters {
+            link: eth0(),
+            parent: Handle(0x10000),
+        }),
         14 => {
             // The kernel tells which handle it chose.
             let qdisc = Qdisc {
@@ -105,10 +71,7 @@ fuzz_target!(|input: &[u8]| {
             };
             host.perform(add);
         }
-        _ => {
-            let delete = link::Delete { link: eth0() };
-            host.perform(delete);
-        }
+        _ => host.perform(link::Delete { link: eth0() }),
     }
 });
 

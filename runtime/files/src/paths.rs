@@ -101,7 +101,7 @@ impl Paths {
         self.root.join("var/lib/weir/indexes")
     }
 
-    /// Records of attachments that `weir net` made: `<container id>.json`.
+    /// Records of containers whose networks are attached by name: `<container id>.json`.
     pub fn net(&self) -> PathBuf {
         self.root.join("var/lib/weir/net")
     }
