@@ -65,13 +65,20 @@ fn check(operation: &dyn Query, invocation: &Invocation, granted: &Capabilities)
         Decision::Denied { closest, .. } => closest.iter().map(|c| c.rule.clone()).collect(),
     };
     for rule in &named {
-        assert!(exists(granted, rule), "there is no rule {rule}: {granted:?}");
+        assert!(
+            exists(granted, rule),
+            "there is no rule {rule}: {granted:?}"
+        );
     }
     let word = operation.name().split('.').next().unwrap_or_default();
     let capability = Capability::from_word(word).expect("an operation is of a capability");
     let has_rules = !rules_of(granted, capability).is_empty();
     if let Decision::Denied { closest, .. } = &decision {
-        assert_eq!(closest.is_some(), has_rules, "the closest rule: {decision:?}");
+        assert_eq!(
+            closest.is_some(),
+            has_rules,
+            "the closest rule: {decision:?}"
+        );
     } else {
         assert!(has_rules || needs.is_empty(), "without rules: {decision:?}");
     }

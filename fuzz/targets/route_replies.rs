@@ -42,14 +42,7 @@ fuzz_target!(|input: &[u8]| {
             link: eth0(),
             address: network(),
         }),
-        7 => host.perform(route::List {
-            namespace: Namespace::Host,
-            family: None,
-            destination: None,
-            link: None,
-            gateway: None,
-            table: None,
-        }),
+        7 => host.perform(route::List::all(Namespace::Host)),
         8 => host.perform(route::Get {
             namespace: Namespace::Host,
             to: network().addr(),

@@ -1,4 +1,4 @@
-//! Whose a file is, and who else may change it: what weir trusts on disk is its own user's, or root's.
+//! Checks who may change a file. weir trusts files that only its own user and root can change.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -14,35 +14,35 @@ use nix::unistd::geteuid;
 
 use crate::paths;
 
-/// Permission to write for others than the owner.
+/// Write permission for group and others.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// In a directory with this bit, others can remove or rename their own entries alone.
+/// In a directory with this bit, users can remove and rename only their own entries.
 const STICKY: u32 = 0o1000;
 
-/// So many symbolic links may a path have, as in the kernel.
+/// The most symbolic links on a path, as in the kernel.
 const MOST_LINKS: usize = 40;
 
-/// Whose a file may be.
+/// Who may own a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The user as whom weir runs.
+    /// The user that weir runs as.
     User,
     /// That user, or root.
     UserOrRoot,
 }
 
-/// Why somebody else could change a file.
+/// Why someone else could change a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
     /// It belongs to `owner`, and weir runs as `user`.
     Owner { owner: u32, user: u32 },
-    /// Others may write in it: its permissions.
+    /// Others may write to it: its permissions.
     Mode(u32),
 }
 
-/// Fails where somebody else than its owner may write in a file or a directory, or where it has another
-/// owner than it may have. The metadata must be that of the open descriptor which is used afterwards.
+/// Checks the owner of a file or a directory, and that only the owner may write to it. The metadata must come from the
+/// open descriptor that is used afterwards. Errors: why someone else could change it.
 pub fn check(metadata: &Metadata, expected: Owner) -> Result<(), Foreign> {
     check_owner(metadata, expected)?;
     match metadata.mode() & 0o7777 {
@@ -60,16 +60,16 @@ fn check_owner(metadata: &Metadata, expected: Owner) -> Result<(), Foreign> {
     }
 }
 
-/// Why a file is not read.
+/// Why a file is not used.
 #[derive(Debug)]
 pub enum Untrusted {
     /// It cannot be read.
     Unreadable(io::Error),
-    /// Somebody else than weir's user and root could have written it, or could put another in its place.
+    /// Someone other than weir's user and root could have changed or replaced it.
     Exposed(Exposed),
 }
 
-/// What somebody else could change: the file itself, or a directory or a symbolic link on the way to it.
+/// What someone else could change: the file itself, or a directory or a symbolic link on the way to it.
 #[derive(Debug)]
 pub struct Exposed {
     path: PathBuf,
@@ -77,12 +77,12 @@ pub struct Exposed {
 }
 
 impl Untrusted {
-    /// Of what stands at a path.
+    /// Makes the error for a path.
     fn exposed(path: &Path, foreign: Foreign) -> Self {
         Self::Exposed(Exposed::new(path, foreign))
     }
 
-    /// Whether there is no such file.
+    /// Whether the file does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Unreadable(error) if error.kind() == ErrorKind::NotFound)
     }
@@ -100,20 +100,20 @@ impl fmt::Display for Untrusted {
 impl std::error::Error for Untrusted {}
 
 impl Exposed {
-    /// Of what stands at a path.
+    /// Describes what is at a path.
     pub fn new(path: &Path, foreign: Foreign) -> Self {
         let path = path.to_owned();
         Self { path, foreign }
     }
 
-    /// What to do about it.
+    /// What an administrator can do about it.
     pub fn remedy(&self) -> String {
         let shown = self.path.display();
         let command = match self.foreign {
             Foreign::Owner { user, .. } => format!("chown {user} {shown}"),
             Foreign::Mode(_) => format!("chmod go-w {shown}"),
         };
-        format!("look at who has changed it, then `{command}`")
+        format!("check who changed it, then run `{command}`")
     }
 }
 
@@ -126,7 +126,7 @@ impl fmt::Display for Exposed {
             }
             Foreign::Owner { owner, user } => write!(
                 f,
-                "`{shown}` belongs to user {owner}, not to root or to user {user}, as whom weir runs"
+                "`{shown}` belongs to user {owner}, not to root or to user {user}, which weir runs as"
             ),
             Foreign::Mode(mode) => write!(
                 f,
@@ -142,15 +142,15 @@ impl From<io::Error> for Untrusted {
     }
 }
 
-/// Opens a regular file that nobody but root and weir's user can have written or put there: the file, every
-/// directory above it up to `root`, and every symbolic link on the way are theirs, and nobody else may write in
-/// them. A directory in which all may make files is no harm where they cannot touch those of others (`/tmp`).
+/// Opens a regular file that only root and weir's user can have written or put there: they own the file, every directory
+/// above it up to `root`, and every symbolic link on the way, and only they may write to them. A directory with the
+/// sticky bit, such as `/tmp`, may be writable for all.
 ///
-/// Nothing is said of a file that is not there, whosoever the directories are.
+/// If the file does not exist, its directories are not checked.
 pub fn open(path: &Path, root: &Path) -> Result<File, Untrusted> {
     fs::metadata(path)?;
     let place = walk(path, root)?;
-    // Another kind of file must not make weir wait; a symbolic link was followed.
+    // A pipe must not make weir wait; symbolic links have been followed.
     let mut options = File::options();
     options.read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK);
     let file = options.open(&place)?;
@@ -163,8 +163,8 @@ pub fn open(path: &Path, root: &Path) -> Result<File, Untrusted> {
     Ok(file)
 }
 
-/// Opens a log of weir's own for reading and appending, and makes it with this mode where it is missing: a regular file
-/// that nobody else can write, and that no symbolic link leads to. Its directory is made, too.
+/// Opens a log of weir for reading and appending, and creates it with this mode, and its directory, if it does not exist.
+/// It must be a regular file that only weir can write to, and no symbolic link.
 pub fn open_log(path: &Path, mode: u32) -> Result<File, Untrusted> {
     let mut options = File::options();
     options.read(true).append(true).create(true).mode(mode);
@@ -185,15 +185,15 @@ pub fn open_log(path: &Path, mode: u32) -> Result<File, Untrusted> {
     Ok(file)
 }
 
-/// Fails as [`open`] does for a directory, whose entries are then safe to list.
+/// Checks a directory as [`open`] checks a file. Its entries are then safe to list.
 pub fn check_directory(path: &Path, root: &Path) -> Result<(), Untrusted> {
     let metadata = fs::metadata(path)?;
     let place = walk(path, root)?;
     check(&metadata, Owner::UserOrRoot).map_err(|foreign| Untrusted::exposed(&place, foreign))
 }
 
-/// Follows a path from the root, and checks every directory and every symbolic link that it goes through.
-/// Returns where it ends, without symbolic links. As all of it is trusted, nobody can change it meanwhile.
+/// Follows a path from the root, and checks every directory and every symbolic link on it. Returns the path without
+/// symbolic links. Since all of it is trusted, it cannot change meanwhile.
 ///
 /// A path that is not below `root` is followed from `/`.
 fn walk(path: &Path, root: &Path) -> Result<PathBuf, Untrusted> {
@@ -238,7 +238,7 @@ fn walk(path: &Path, root: &Path) -> Result<PathBuf, Untrusted> {
     Ok(place)
 }
 
-/// A directory that is passed through.
+/// Checks a directory on the way to a file.
 fn check_passage(metadata: &Metadata) -> Result<(), Foreign> {
     match check(metadata, Owner::UserOrRoot) {
         Err(Foreign::Mode(mode)) if mode & STICKY != 0 => Ok(()),
@@ -246,7 +246,7 @@ fn check_passage(metadata: &Metadata) -> Result<(), Foreign> {
     }
 }
 
-/// The parts of a path that lead somewhere.
+/// The names on a path, and `..`.
 fn names(path: &Path) -> VecDeque<OsString> {
     let leading = |component: Component<'_>| match component {
         Component::Normal(name) => Some(name.to_owned()),

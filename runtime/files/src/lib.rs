@@ -1,12 +1,10 @@
-//! Where weir's files are on a node, whose they are, and how one is replaced in one step.
+//! Where weir's files are on a node, who may change them, and how one is replaced atomically.
 //!
-//! The ground that every other floor stands on, beside `weir-cni`: grants, records, caches, logs and plugins are
-//! files, and each of them is found through [`Paths`], read only after a look at its [`ownership`], and written with
-//! [`replace`].
+//! The ground floor, beside `weir-cni`. Grants, records, caches, logs and plugins are files: each is found through
+//! [`Paths`], read only after [`file_trust`] has checked who may change it, and written with [`replace`](replace()).
 //!
-//! This crate knows nothing of what is in the files. It must not interpret their content, talk to the kernel about
-//! anything but files, or follow a path that a plugin or a tenant chose: what plugins keep is in the kernel layer's
-//! stores.
+//! This crate does not know the content of the files. It must not interpret it, ask the kernel about anything but files,
+//! or follow a path that a plugin or a tenant chose: the state of plugins is in the kernel layer's stores.
 //!
 //! # Example
 //!
@@ -21,10 +19,10 @@
 //! let paths = Paths::below(root);
 //! let note = paths.run().join("note.json");
 //!
-//! // A reader sees the old content or the new, never a part of it.
+//! // A reader sees the old content or the new content, never a part of it.
 //! replace(&note, b"{}", Durability::Process)?;
 //!
-//! // Opened only if nobody but weir's user and root could have written it or put it there.
+//! // Opened only if weir's user and root alone could have written it or put it there.
 //! let mut text = String::new();
 //! file_trust::open(&note, paths.root())?.read_to_string(&mut text)?;
 //! assert_eq!(text, "{}");

@@ -1,4 +1,4 @@
-//! Files in memory alone: what a program that weir starts is, reads and writes.
+//! Files in memory: programs that weir starts, their input and their output.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -10,12 +10,12 @@ use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::libc::MFD_EXEC;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-/// An empty file, for a program to write. The name is for people who look into `/proc`.
+/// An empty file, for the output of a program. The name only shows in `/proc`.
 pub fn file(name: &CStr) -> io::Result<File> {
     create(name, MFdFlags::empty())
 }
 
-/// A file with this content, for a program to read.
+/// A file with this content, for the input of a program.
 pub fn input(name: &CStr, content: &[u8]) -> io::Result<File> {
     let mut file = file(name)?;
     file.write_all(content)?;
@@ -23,14 +23,14 @@ pub fn input(name: &CStr, content: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// A program that nobody can change any more, not even who made it.
+/// A sealed program: nothing can change it, not even weir.
 #[derive(Debug)]
 pub struct Program {
     file: File,
 }
 
 impl Program {
-    /// Copies a program. What is run later is this copy, whatever becomes of the source.
+    /// Copies a program. The copy is what runs, whatever happens to the source.
     pub fn copy(name: &CStr, source: &mut impl Read) -> io::Result<Self> {
         let mut file = executable(name)?;
         io::copy(source, &mut file)?;
@@ -39,17 +39,17 @@ impl Program {
             | SealFlag::F_SEAL_SHRINK
             | SealFlag::F_SEAL_SEAL;
         fcntl(&file, FcntlArg::F_ADD_SEALS(all))?;
-        // The kernel runs no file that is open for writing, so it is opened again.
+        // The kernel does not run a file that is open for writing, so it is opened again.
         let file = File::open(path(&file))?;
         Ok(Self { file })
     }
 
-    /// Where this process, and one that it starts, finds the file.
+    /// The path of the file for this process and its children.
     pub fn path(&self) -> String {
         path(&self.file)
     }
 
-    /// Its content, from the beginning, for one reader at a time.
+    /// Its content from the beginning, for one reader at a time.
     pub fn content(&self) -> io::Result<&File> {
         let mut file = &self.file;
         file.rewind()?;
@@ -60,7 +60,7 @@ impl Program {
 fn executable(name: &CStr) -> io::Result<File> {
     let flags = MFdFlags::MFD_ALLOW_SEALING;
     match create(name, flags | MFdFlags::from_bits_retain(MFD_EXEC)) {
-        // Before Linux 6.3 every memory file can be run.
+        // Before Linux 6.3 every memory file is executable.
         Err(error) if error.raw_os_error() == Some(Errno::EINVAL as i32) => create(name, flags),
         file => file,
     }

@@ -1,4 +1,4 @@
-//! Where weir keeps and finds things on a node.
+//! The paths of weir's files on a node.
 //!
 //! Every path comes from here. `WEIR_ROOT` relocates all of them, for tests and rootless use.
 
@@ -13,7 +13,7 @@ use nix::unistd::{getegid, geteuid, getgid, getuid};
 /// The environment variable that relocates every path.
 pub const ROOT_VARIABLE: &str = "WEIR_ROOT";
 
-/// Opens a file of weir's own, whose directory is made where it is missing.
+/// Opens a file of weir, and creates its directory with mode 0755 if it does not exist.
 pub fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
     let missing = match (options.open(path), path.parent()) {
         (Err(error), Some(directory)) if error.kind() == ErrorKind::NotFound => directory,
@@ -51,8 +51,8 @@ impl Paths {
         &self.root
     }
 
-    /// `WEIR_ROOT` where it is set, absolute, and the real and the effective user are the same;
-    /// `/` otherwise. A set-user-id weir must not be led elsewhere by its caller.
+    /// `WEIR_ROOT` if it is set and absolute, and the real and the effective user are the same; `/` otherwise. The caller
+    /// of a set-user-id weir must not choose its files.
     pub fn from_environment() -> Self {
         let same_user = getuid() == geteuid() && getgid() == getegid();
         let root = std::env::var_os(ROOT_VARIABLE).map(PathBuf::from);
@@ -62,12 +62,12 @@ impl Paths {
         )
     }
 
-    /// The place of an absolute path, as a configuration or a grant names it.
+    /// The location of an absolute path that a configuration or a grant names.
     pub fn resolve(&self, path: &Path) -> PathBuf {
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// The absolute path by which the node itself knows a place: what [`resolve`](Self::resolve) was given.
+    /// The absolute path on the node, the inverse of [`resolve`](Self::resolve).
     pub fn on_node(&self, place: &Path) -> PathBuf {
         match place.strip_prefix(&self.root) {
             Ok(below) => Path::new("/").join(below),
@@ -75,7 +75,7 @@ impl Paths {
         }
     }
 
-    /// Grants of the administrator: `*.yaml`.
+    /// The administrator's grants: `*.yaml`.
     pub fn grants(&self) -> PathBuf {
         self.root.join("etc/weir/grants.d")
     }
@@ -85,7 +85,7 @@ impl Paths {
         self.root.join("etc/weir/weir.json")
     }
 
-    /// The administrator's grants as the last invocation found them.
+    /// The administrator's grants as of the last invocation.
     pub fn seen_grants(&self) -> PathBuf {
         self.root.join("var/lib/weir/grants.seen")
     }
@@ -95,12 +95,12 @@ impl Paths {
         self.root.join("var/lib/weir/plugins")
     }
 
-    /// Plugins' own stores: `<plugin>/<network>`.
+    /// Plugins' stores: `<plugin>/<network>`.
     pub fn stores(&self) -> PathBuf {
         self.root.join("var/lib/weir/stores")
     }
 
-    /// All that weir keeps over a reboot.
+    /// Everything that weir keeps across a reboot.
     pub fn state(&self) -> PathBuf {
         self.root.join("var/lib/weir")
     }
@@ -110,7 +110,7 @@ impl Paths {
         self.root.join("var/lib/weir/indexes")
     }
 
-    /// What containers have of several networks, by hand: `<container id>.json`.
+    /// Records of containers whose networks are attached by name: `<container id>.json`.
     pub fn net(&self) -> PathBuf {
         self.root.join("var/lib/weir/net")
     }
@@ -150,7 +150,7 @@ impl Paths {
         self.root.join("var/log/weir/audit.jsonl")
     }
 
-    /// Records of the audit log, while that cannot be written.
+    /// Records for the audit log while it cannot be written.
     pub fn audit_spool(&self) -> PathBuf {
         self.root.join("run/weir/audit.jsonl")
     }
@@ -165,7 +165,7 @@ impl Paths {
         self.root.join("run/dbus/system_bus_socket")
     }
 
-    /// What kubelet remembers of the devices that it gave to pods.
+    /// Kubelet's checkpoint of the devices that it assigned to pods.
     pub fn kubelet_devices(&self) -> PathBuf {
         let directory = self.root.join("var/lib/kubelet/device-plugins");
         directory.join("kubelet_internal_checkpoint")
@@ -176,8 +176,8 @@ impl Paths {
         self.root.join("run/weir")
     }
 
-    /// The directories of all that weir goes by, and of what it says: configurations, grants, plugins,
-    /// results, logs; and of what it takes over from Multus.
+    /// The directories that weir reads and writes: configurations, grants, plugins, results, logs, and what it takes over
+    /// from Multus.
     pub fn own(&self) -> [PathBuf; 8] {
         [
             self.root.join("etc/weir"),

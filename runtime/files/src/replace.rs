@@ -1,4 +1,4 @@
-//! Files of weir's own, replaced in one step.
+//! Replaces weir's files atomically.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -7,17 +7,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Whether a file must still be there after the machine has lost its power.
+/// What a file must survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// It survives the process.
+    /// The end of the process.
     Process,
-    /// It and its name are on the disk before the call returns.
+    /// A loss of power: the file and its name are on disk before the call returns.
     Disk,
 }
 
-/// Writes `content` to `path` with mode 0600. A reader sees the old file or the new one, whole. The
-/// directory is made, with mode 0700, where it is missing. No two may replace one file at a time.
+/// Writes `content` to `path` with mode 0600. A reader sees the whole old file or the whole new one. The directory is
+/// created with mode 0700 if it does not exist. Only one caller may replace a file at a time.
 pub fn replace(path: &Path, content: &[u8], durability: Durability) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("/"));
     let new = beside(path);
@@ -34,14 +34,13 @@ pub fn replace(path: &Path, content: &[u8], durability: Durability) -> io::Resul
     written
 }
 
-/// Removes a file, and what a process that was killed while it replaced it has left; one that is not there is
-/// no error.
+/// Removes a file, if it exists, and the temporary file of a process that was killed while it replaced it.
 pub fn remove(path: &Path) -> io::Result<()> {
     clear_up(path)?;
     missing_is_fine(fs::remove_file(path))
 }
 
-/// Removes what a process that was killed before it could put a file in its place has left.
+/// Removes the temporary file of a process that was killed while it replaced a file.
 pub fn clear_up(path: &Path) -> io::Result<()> {
     missing_is_fine(fs::remove_file(beside(path)))
 }
@@ -53,8 +52,7 @@ fn missing_is_fine(removed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Puts a file that cannot be understood out of the way, for people. Returns where it is now: beside where it
-/// was, with `.damaged` after its name.
+/// Renames a file that cannot be parsed, for a person to look at. Returns its new path: `.damaged` is appended.
 pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(".damaged");
@@ -62,7 +60,7 @@ pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
     Ok(aside.into())
 }
 
-/// Whether a file of that name is what [`replace`] writes before it takes its place.
+/// Whether a name is that of a temporary file of [`replace`].
 pub fn is_temporary(name: &OsStr) -> bool {
     let name = name.as_bytes();
     name.starts_with(b".") && name.ends_with(SUFFIX)
@@ -73,8 +71,8 @@ const SUFFIX: &[u8] = b".weir~";
 /// The longest name of a file, in bytes.
 const LONGEST_NAME: usize = 255;
 
-/// Where the new content of a file is first: by the same name for the same file, so that what a killed process
-/// leaves is found.
+/// The temporary file for the new content. The name depends only on the file, so that what a killed process left is
+/// found.
 fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().as_bytes();
     let room = LONGEST_NAME - SUFFIX.len() - 1;

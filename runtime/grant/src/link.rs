@@ -245,15 +245,6 @@ pub enum NewMaster {
     Link(LinkFacts),
 }
 
-impl NewMaster {
-    fn link(&self) -> Option<&LinkFacts> {
-        match self {
-            Self::None => None,
-            Self::Link(link) => Some(link),
-        }
-    }
-}
-
 /// Changes attributes of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Update {
@@ -481,11 +472,7 @@ impl Operation for Create {
         of_name.or_else(|| flaw_of_alias(self.namespace, self.alias.as_deref()))
     }
 
-    fn links(&self) -> Vec<&LinkFacts> {
-        self.master.iter().chain(self.kind.lower()).collect()
-    }
-
-    fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
+    fn links(&mut self) -> Vec<&mut LinkFacts> {
         self.master
             .iter_mut()
             .chain(self.kind.lower_mut())
@@ -528,12 +515,7 @@ impl Operation for Update {
         of_name.or_else(|| flaw_of_alias(self.link.namespace, self.alias.as_deref()))
     }
 
-    fn links(&self) -> Vec<&LinkFacts> {
-        let master = self.master.as_ref().and_then(NewMaster::link);
-        [&self.link].into_iter().chain(master).collect()
-    }
-
-    fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
+    fn links(&mut self) -> Vec<&mut LinkFacts> {
         let master = match &mut self.master {
             Some(NewMaster::Link(master)) => Some(master),
             _ => None,

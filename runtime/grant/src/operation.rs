@@ -34,13 +34,8 @@ pub trait Operation: Clone + Serialize {
         None
     }
 
-    /// The links that it names.
-    fn links(&self) -> Vec<&LinkFacts> {
-        Vec::new()
-    }
-
-    /// The links that it names, to be replaced.
-    fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
+    /// The links that it names, to be read or replaced.
+    fn links(&mut self) -> Vec<&mut LinkFacts> {
         Vec::new()
     }
 }
@@ -77,11 +72,7 @@ pub(crate) use operations;
 /// Implements [`Operation::links`] for an operation whose link is this field.
 macro_rules! names_links {
     ($field:ident) => {
-        fn links(&self) -> Vec<&$crate::facts::LinkFacts> {
-            vec![&self.$field]
-        }
-
-        fn links_mut(&mut self) -> Vec<&mut $crate::facts::LinkFacts> {
+        fn links(&mut self) -> Vec<&mut $crate::facts::LinkFacts> {
             vec![&mut self.$field]
         }
     };

@@ -167,6 +167,20 @@ pub struct List {
     pub table: Option<u32>,
 }
 
+impl List {
+    /// Lists all routes of a namespace.
+    pub fn all(namespace: Namespace) -> Self {
+        Self {
+            namespace,
+            family: None,
+            destination: None,
+            link: None,
+            gateway: None,
+            table: None,
+        }
+    }
+}
+
 /// Asks the kernel which route it would take.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Get {
@@ -187,12 +201,7 @@ macro_rules! operation_on_route {
                 Requirement::of_route(self.namespace, &self.route, overlap(self), Self::VERB)
             }
 
-            fn links(&self) -> Vec<&LinkFacts> {
-                let hops = self.route.next_hops.iter().filter_map(|hop| hop.link.as_ref());
-                self.route.link.iter().chain(hops).collect()
-            }
-
-            fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
+            fn links(&mut self) -> Vec<&mut LinkFacts> {
                 let hops = self.route.next_hops.iter_mut();
                 let hops = hops.filter_map(|hop| hop.link.as_mut());
                 self.route.link.iter_mut().chain(hops).collect()
@@ -224,11 +233,7 @@ impl Operation for List {
         }]
     }
 
-    fn links(&self) -> Vec<&LinkFacts> {
-        self.link.iter().collect()
-    }
-
-    fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
+    fn links(&mut self) -> Vec<&mut LinkFacts> {
         self.link.iter_mut().collect()
     }
 }
@@ -351,25 +356,15 @@ mod tests {
     use super::*;
     use crate::tests::decisions::{link, missed};
 
-    fn list() -> List {
-        List {
-            namespace: Namespace::Host,
-            family: None,
-            destination: None,
-            link: None,
-            gateway: None,
-            table: None,
-        }
-    }
-
     /// A list without a filter shows every route, also those that the rule does not speak of.
     #[test]
     fn a_look_at_all_is_more_than_a_look_at_some() {
+        let all = List::all(Namespace::Host);
         let filtered = List {
             destination: Some("10.1.0.0/16".parse().expect("a network")),
             link: Some(link("veth1", "veth")),
             table: Some(100),
-            ..list()
+            ..all.clone()
         };
         for (rule, field) in [
             (r#"{"route": [{"links": ["veth*"]}]}"#, "route[0]: links"),
@@ -379,10 +374,10 @@ mod tests {
             ),
             (r#"{"route": [{"tables": [100]}]}"#, "route[0]: tables"),
         ] {
-            assert_eq!(missed(rule, &list()).as_deref(), Some(field), "{rule}");
+            assert_eq!(missed(rule, &all).as_deref(), Some(field), "{rule}");
             assert_eq!(missed(rule, &filtered), None, "{rule}");
         }
-        assert_eq!(missed(r#"{"route": [{}]}"#, &list()), None);
+        assert_eq!(missed(r#"{"route": [{}]}"#, &all), None);
         let get = Get {
             namespace: Namespace::Host,
             to: [10, 1, 0, 2].into(),

@@ -69,12 +69,10 @@ impl Table {
         destination: Option<IpNet>,
     ) -> Result<Vec<route::Route<u32>>, kernel::Error> {
         let list = route::List {
-            namespace: Namespace::Container,
-            family: None,
             destination,
             link: Some(self.interfaces[at].link.clone()),
-            gateway: None,
             table: Some(route::MAIN_TABLE),
+            ..route::List::all(Namespace::Container)
         };
         self.perform(at, list)
     }

@@ -213,12 +213,8 @@ impl Side {
 
     fn routes(&mut self, namespace: Namespace, table: u32, links: &[Link]) -> Vec<String> {
         let routes = self.ask(route::List {
-            namespace,
-            family: None,
-            destination: None,
-            link: None,
-            gateway: None,
             table: Some(table),
+            ..route::List::all(namespace)
         });
         let routes = routes
             .into_iter()
