@@ -6,13 +6,14 @@ use ipnet::IpNet;
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
+use nix::libc;
 use weir_gate::Permit;
 use weir_grant::address::{Add, Address, Delete, Family, List, Settle};
 use weir_grant::link::LinkFacts;
 
 use super::error::{Error, Result, WhileDoing as _};
 use super::namespace::NetworkNamespace;
-use super::netlink::{Group, NEW, Wait};
+use super::netlink::{NEW, Wait};
 use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
 
@@ -156,7 +157,7 @@ impl Perform<Settle> for Linux {
         let Settle { link, timeout_ms } = permit.operation();
         let wait = Wait::new(*timeout_ms, self.deadline);
         let namespace = self.namespaces.of(link.namespace)?;
-        let waited = namespace.wait(&wait, Group::Ipv6Address, link, |namespace| {
+        let waited = namespace.wait(&wait, libc::RTNLGRP_IPV6_IFADDR, link, |namespace| {
             let tentative = tentative(namespace, link)?;
             Ok(tentative.map(|address| format!("{address} is still tentative")))
         });

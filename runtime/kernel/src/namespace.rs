@@ -17,7 +17,7 @@ use weir_grant::Namespace;
 use weir_grant::link::LinkFacts;
 
 use super::error::{Code, Error, Result, WhileDoing as _};
-use super::netlink::{Group, NetfilterSocket, Notifications, RouteSocket, Wait};
+use super::netlink::{NetfilterSocket, Notifications, RouteSocket, Wait};
 use super::netns::enter;
 
 nix::ioctl_none_bad!(ns_get_nstype, 0xb703);
@@ -222,7 +222,7 @@ impl NetworkNamespace {
     pub(crate) fn wait(
         &mut self,
         wait: &Wait,
-        group: Group,
+        group: u32,
         link: &LinkFacts,
         mut state: impl FnMut(&mut Self) -> Result<Option<String>>,
     ) -> Result<()> {

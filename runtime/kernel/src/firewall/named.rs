@@ -29,14 +29,6 @@ pub(super) fn rules<'b>(
     attributes.push_chain_bytes(chain.as_bytes())
 }
 
-/// Names one rule of a chain, or all of them.
-pub(super) fn rule(bytes: &mut Vec<u8>, table: &str, chain: &str, handle: Option<u64>) {
-    let attributes = rules(bytes, table, chain);
-    if let Some(handle) = handle {
-        attributes.push_handle(handle);
-    }
-}
-
 /// Names a set of a table.
 pub(super) fn set<'b>(
     bytes: &'b mut Vec<u8>,

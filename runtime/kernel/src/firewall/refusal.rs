@@ -135,59 +135,56 @@ fn read(
     blamed: Option<&Blamed>,
     apply: &Apply,
 ) -> Option<(Code, String)> {
+    let is = |code, meaning: &str| Some((code, meaning.to_owned()));
     let family = apply.family;
     match (command, errno, blamed) {
-        (_, Errno::ENOENT, Some(Blamed::Expression(name))) => Some(match name.as_str() {
-            "lookup" => (Code::NotFound, "no such set or map".to_owned()),
-            "immediate" => (Code::NotFound, "no such chain to go to".to_owned()),
-            other => (
-                Code::Unsupported,
-                format!("this kernel has no `{other}` for family {family}"),
-            ),
-        }),
-        (_, errno, Some(Blamed::Expression(name))) => Some((
-            Error::from(errno).code,
-            format!("the kernel refuses its `{name}` here"),
-        )),
-        (_, Errno::ENOENT, Some(Blamed::ChainType)) => Some((
-            Code::Unsupported,
-            format!("this kernel has no such chains for family {family}"),
-        )),
-        (_, Errno::ENOENT, Some(Blamed::ChainHook)) => {
-            Some((Code::NotFound, "no such device".to_owned()))
+        (_, Errno::ENOENT, Some(Blamed::Expression(name))) => match name.as_str() {
+            "lookup" => is(Code::NotFound, "no such set or map"),
+            "immediate" => is(Code::NotFound, "no such chain to go to"),
+            other => {
+                let meaning = format!("this kernel has no `{other}` for family {family}");
+                Some((Code::Unsupported, meaning))
+            }
+        },
+        (_, errno, Some(Blamed::Expression(name))) => {
+            let meaning = format!("the kernel refuses its `{name}` here");
+            Some((Error::from(errno).code, meaning))
         }
+        (_, Errno::ENOENT, Some(Blamed::ChainType)) => {
+            let meaning = format!("this kernel has no such chains for family {family}");
+            Some((Code::Unsupported, meaning))
+        }
+        (_, Errno::ENOENT, Some(Blamed::ChainHook)) => is(Code::NotFound, "no such device"),
         (Command::CreateElements(_), Errno::EEXIST, _) => {
-            Some((Code::Exists, "it is in the set already".to_owned()))
+            is(Code::Exists, "it is in the set already")
         }
         (Command::AddElements(_), Errno::EEXIST, _)
-        | (Command::AddElements(_) | Command::CreateElements(_), Errno::EBUSY, _) => Some((
+        | (Command::AddElements(_) | Command::CreateElements(_), Errno::EBUSY, _) => {
+            is(Code::Exists, "it is there already, with other data")
+        }
+        (Command::AddElements(_) | Command::CreateElements(_), Errno::ENOTEMPTY, _) => is(
             Code::Exists,
-            "it is there already, with other data".to_owned(),
-        )),
-        (Command::AddElements(_) | Command::CreateElements(_), Errno::ENOTEMPTY, _) => Some((
-            Code::Exists,
-            "it overlaps a range that is in the set already".to_owned(),
-        )),
-        (Command::AddChain(_), Errno::EEXIST, _) => Some((
-            Code::Exists,
-            "it exists already, as another kind of chain".to_owned(),
-        )),
-        (Command::AddSet(_), Errno::EEXIST, _) => Some((
-            Code::Exists,
-            "it exists already, with other types".to_owned(),
-        )),
+            "it overlaps a range that is in the set already",
+        ),
+        (Command::AddChain(_), Errno::EEXIST, _) => {
+            is(Code::Exists, "it exists already, as another kind of chain")
+        }
+        (Command::AddSet(_), Errno::EEXIST, _) => {
+            is(Code::Exists, "it exists already, with other types")
+        }
         (
             Command::AppendRule(_) | Command::InsertRule(_) | Command::KeepRules(_),
             Errno::EOPNOTSUPP,
             None,
         ) => {
-            let meaning = "a statement of it does not go with the type or the hook of the chain";
-            Some((Code::Unsupported, meaning.to_owned()))
+            let meaning =
+                "one of its statements does not go with the type or the hook of the chain";
+            is(Code::Unsupported, meaning)
         }
-        (_, Errno::EMLINK | Errno::ELOOP, _) => Some((
+        (_, Errno::EMLINK | Errno::ELOOP, _) => is(
             Code::Invalid,
-            "the chains would call each other in a circle".to_owned(),
-        )),
+            "the chains would call each other in a circle",
+        ),
         _ => None,
     }
 }

@@ -12,7 +12,7 @@ use weir_grant::firewall::{DataType, Element, ElementData, Set, Value, Verdict};
 
 use super::comment;
 use super::expression::push_verdict;
-use super::value::{Format, Parts, format_of};
+use super::value::{Format, Parts, TYPES};
 use crate::error::{Error, Result};
 
 /// `NFT_DATA_VERDICT`: the data type of a map of verdicts.
@@ -56,6 +56,16 @@ pub(super) struct Entry {
     key: Vec<u8>,
     key_end: Option<Vec<u8>>,
     is_end: bool,
+}
+
+impl Entry {
+    fn new(key: Vec<u8>, is_end: bool) -> Self {
+        Self {
+            key,
+            key_end: None,
+            is_end,
+        }
+    }
 }
 
 impl Schema {
@@ -113,44 +123,26 @@ impl Schema {
     /// The entries to add or to delete for an element. Errors: `Invalid`.
     pub(super) fn entries(&self, element: &Element) -> Result<Vec<Entry>> {
         let key = self.encode_key(&element.key)?;
-        let last = element
-            .key_end
-            .as_deref()
-            .map(|end| self.encode_key(end))
-            .transpose()?;
+        let last = element.key_end.as_deref();
+        let last = last.map(|end| self.encode_key(end)).transpose()?;
         if let Some(last) = &last {
             self.check_range(&key, last)?;
         }
-        if !self.has_end_entries() {
-            let is_end = false;
-            return Ok(vec![Entry {
-                key,
-                key_end: last,
-                is_end,
-            }]);
-        }
-        let behind = following(last.as_ref().unwrap_or(&key));
-        let entry = |key, is_end| Entry {
-            key,
-            key_end: None,
-            is_end,
+        let end = if self.has_end_entries() {
+            following(last.as_ref().unwrap_or(&key)).map(|key| Entry::new(key, true))
+        } else {
+            None
         };
-        Ok(
-            [Some(entry(key, false)), behind.map(|key| entry(key, true))]
-                .into_iter()
-                .flatten()
-                .collect(),
-        )
+        let first = Entry {
+            key_end: last.filter(|_| !self.has_end_entries()),
+            ..Entry::new(key, false)
+        };
+        Ok([first].into_iter().chain(end).collect())
     }
 
     /// The entry that a look for a key asks for. Errors: `Invalid`.
     pub(super) fn entry_of(&self, key: &[Value], is_end: bool) -> Result<Entry> {
-        let key = self.encode_key(key)?;
-        Ok(Entry {
-            key,
-            key_end: None,
-            is_end,
-        })
+        Ok(Entry::new(self.encode_key(key)?, is_end))
     }
 
     fn encode_key(&self, key: &[Value]) -> Result<Vec<u8>> {
@@ -354,19 +346,11 @@ fn check_size(what: &str, types: &[DataType], parts: &Parts) -> Result<()> {
     )))
 }
 
-/// nft(8)'s numbers of types.
-const TYPES: [(DataType, u32); 7] = [
-    (DataType::Ipv4Address, 7),
-    (DataType::Ipv6Address, 8),
-    (DataType::MacAddress, 9),
-    (DataType::Protocol, 12),
-    (DataType::Port, 13),
-    (DataType::Mark, 19),
-    (DataType::LinkName, 41),
-];
-
 fn pack(types: &[DataType]) -> u32 {
-    let number = |part: &DataType| TYPES.iter().find(|(t, _)| t == part).map_or(0, |(_, n)| *n);
+    let number = |part: &DataType| {
+        let known = TYPES.iter().find(|(known, ..)| known == part);
+        known.map_or(0, |(_, number, _)| *number)
+    };
     types
         .iter()
         .fold(0, |packed, part| packed << TYPE_BITS | number(part))
@@ -376,14 +360,13 @@ fn unpack(mut packed: u32) -> Result<Vec<DataType>> {
     let mut types = Vec::new();
     while packed != 0 {
         let number = packed & ((1 << TYPE_BITS) - 1);
-        let known = TYPES.iter().find(|(_, n)| *n == number);
-        let (part, _) = known.ok_or_else(|| {
+        let known = TYPES.iter().find(|(_, known, _)| *known == number);
+        let (part, ..) = known.ok_or_else(|| {
             Error::unsupported(format!("the set has values of nft's type {number}"))
         })?;
         types.insert(0, *part);
         packed >>= TYPE_BITS;
     }
-    debug_assert!(types.iter().all(|part| format_of(*part).is_some()));
     Ok(types)
 }
 

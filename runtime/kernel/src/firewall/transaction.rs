@@ -87,7 +87,11 @@ impl<'a> Transaction<'a> {
         match command {
             Command::AddChain(chain) => self.new_chain(chain, NLM_F_CREATE)?,
             Command::CreateChain(chain) => self.new_chain(chain, NEW)?,
-            Command::DeleteChain(name) => self.delete_chain(name),
+            Command::DeleteChain(name) => {
+                self.message(Kind::DeleteChain, self.deletion_flags(), |bytes, table| {
+                    named::chain(bytes, table, name);
+                });
+            }
             Command::FlushChain(name) => self.delete_rules(name, None),
             Command::AppendRule(rule) => self.new_rule(rule, RulePosition::Last)?,
             Command::InsertRule(rule) => self.new_rule(rule, RulePosition::First)?,
@@ -95,13 +99,19 @@ impl<'a> Transaction<'a> {
             Command::DeleteRule(rule) => self.delete_rules(&rule.chain, Some(rule.handle)),
             Command::AddSet(set) => self.new_set(set, NLM_F_CREATE)?,
             Command::CreateSet(set) => self.new_set(set, NEW)?,
-            Command::DeleteSet(name) => self.delete_set(name),
+            Command::DeleteSet(name) => {
+                self.message(Kind::DeleteSet, self.deletion_flags(), |bytes, table| {
+                    named::set(bytes, table, name);
+                });
+            }
             Command::AddElements(new) => self.elements(Kind::NewElements, NLM_F_CREATE, new)?,
             Command::CreateElements(new) => {
                 self.elements(Kind::NewElements, NEW, new)?;
             }
             Command::DeleteElements(old) => self.elements(Kind::DeleteElements, 0, old)?,
-            Command::FlushSet(name) => self.flush_set(name),
+            Command::FlushSet(name) => self.message(Kind::DeleteElements, 0, |bytes, table| {
+                named::elements(bytes, table, name);
+            }),
             Command::DeleteTable => self.delete_table(),
         }
         Ok(())
@@ -157,13 +167,6 @@ impl<'a> Transaction<'a> {
             }
         });
         Ok(())
-    }
-
-    fn delete_chain(&mut self, name: &str) {
-        let flags = self.deletion_flags();
-        self.message(Kind::DeleteChain, flags, |bytes, table| {
-            named::chain(bytes, table, name);
-        });
     }
 
     /// The rules of each chain that it does not have, each in its place.
@@ -232,7 +235,10 @@ impl<'a> Transaction<'a> {
 
     fn delete_rules(&mut self, chain: &str, handle: Option<u64>) {
         self.message(Kind::DeleteRule, 0, |bytes, table| {
-            named::rule(bytes, table, chain, handle);
+            let attributes = named::rules(bytes, table, chain);
+            if let Some(handle) = handle {
+                attributes.push_handle(handle);
+            }
         });
     }
 
@@ -247,13 +253,6 @@ impl<'a> Transaction<'a> {
         });
         self.schemas.insert(set.name.clone(), schema);
         Ok(())
-    }
-
-    fn delete_set(&mut self, name: &str) {
-        let flags = self.deletion_flags();
-        self.message(Kind::DeleteSet, flags, |bytes, table| {
-            named::set(bytes, table, name);
-        });
     }
 
     /// Of a set of this transaction, or of one that exists. Errors: `NotFound`.
@@ -286,12 +285,6 @@ impl<'a> Transaction<'a> {
             self.message(kind, flags, |bytes, _| bytes.extend(content));
         }
         Ok(())
-    }
-
-    fn flush_set(&mut self, name: &str) {
-        self.message(Kind::DeleteElements, 0, |bytes, table| {
-            named::elements(bytes, table, name);
-        });
     }
 
     /// None if the ruleset is not at the given generation any more.

@@ -93,19 +93,16 @@ impl Format {
     }
 }
 
-/// How a part of a key or of data lies in a register; none for a verdict.
-pub(super) fn format_of(part: DataType) -> Option<Format> {
-    match part {
-        DataType::Ipv4Address => Some(Format::Ipv4),
-        DataType::Ipv6Address => Some(Format::Ipv6),
-        DataType::MacAddress => Some(Format::Mac),
-        DataType::LinkName => Some(Format::LinkName),
-        DataType::Port => Some(Format::Short),
-        DataType::Protocol => Some(Format::Byte),
-        DataType::Mark => Some(Format::Word),
-        DataType::Verdict => None,
-    }
-}
+/// The types of parts of keys and data, with nft(8)'s numbers, and how each lies in a register.
+pub(super) const TYPES: [(DataType, u32, Format); 7] = [
+    (DataType::Ipv4Address, 7, Format::Ipv4),
+    (DataType::Ipv6Address, 8, Format::Ipv6),
+    (DataType::MacAddress, 9, Format::Mac),
+    (DataType::Protocol, 12, Format::Byte),
+    (DataType::Port, 13, Format::Short),
+    (DataType::Mark, 19, Format::Word),
+    (DataType::LinkName, 41, Format::LinkName),
+];
 
 /// The parts of a key or of data, in order. Several are a concatenation, in which each is padded
 /// to whole registers.
@@ -115,7 +112,11 @@ pub(super) struct Parts(Vec<Format>);
 impl Parts {
     /// Errors: `Invalid` for a verdict among them.
     pub(super) fn new(types: &[DataType]) -> Result<Self> {
-        let formats: Option<_> = types.iter().map(|part| format_of(*part)).collect();
+        let format = |part: &DataType| {
+            let known = TYPES.iter().find(|(known, ..)| known == part);
+            known.map(|(.., format)| *format)
+        };
+        let formats: Option<_> = types.iter().map(format).collect();
         let verdict = || Error::invalid("a verdict stands alone, and only as the data of a map");
         formats.map(Self).ok_or_else(verdict)
     }

@@ -65,23 +65,18 @@ impl Perform<RemoveSource> for Linux {
     fn perform(&mut self, permit: &Permit<RemoveSource>, _: &mut Changes<'_>) -> Result<()> {
         let RemoveSource { zone, source } = permit.operation();
         let source = text(*source);
-        let removed = check(zone).and_then(|()| {
-            self.firewalld
-                .ask(async |zones| zones.remove_source(zone, &source).await)
-        });
-        match removed {
-            Ok(_) => Ok(()),
-            Err(error) => Err(in_another_zone(error)
-                .while_doing(format_args!("take {source} out of zone `{zone}`"))),
-        }
-    }
-}
-
-/// To firewalld, the removal from one zone conflicts with being in another.
-fn in_another_zone(error: Error) -> Error {
-    match error.code {
-        Code::Exists => error.with_code(Code::NotFound),
-        _ => error,
+        check(zone)
+            .and_then(|()| {
+                self.firewalld
+                    .ask(async |zones| zones.remove_source(zone, &source).await)
+            })
+            .map(drop)
+            .map_err(|error| match error.code {
+                // To firewalld, the removal from one zone conflicts with being in another.
+                Code::Exists => error.with_code(Code::NotFound),
+                _ => error,
+            })
+            .while_doing(format_args!("take {source} out of zone `{zone}`"))
     }
 }
 

@@ -10,7 +10,8 @@ use weir_grant::link::{Create, Link, LinkFacts, NewKind, NewPeer};
 use super::find::is_name_taken;
 use super::message::{attributes, info, into_namespace, of_kind, refused_mac, set_up};
 use super::undo::LinkHistory as _;
-use super::{by_name, name, tap, update};
+use super::update::alias_attribute;
+use super::{about, by_name, name, tap, update};
 use crate::error::{Error, Result};
 use crate::linux::Linux;
 use crate::namespace::{Namespaces, NetworkNamespace};
@@ -103,11 +104,15 @@ fn complete_pair(
     peer: &NewPeer,
     other: &str,
 ) -> Result<Link> {
-    let completed = match (peer.up, &peer.owner) {
-        (false, None) => Ok(()),
-        (up, owner) => {
-            update::complete_by_name(namespaces.of(peer.namespace)?, other, up, owner.as_deref())
-        }
+    let mut message = by_name(other);
+    set_up(&mut message, peer.up);
+    let alias = peer.owner.as_deref().map(alias_attribute);
+    let is_complete = !peer.up && alias.is_none();
+    message.attributes.extend(alias);
+    let completed = if is_complete {
+        Ok(())
+    } else {
+        namespaces.of(peer.namespace)?.change_link(message)
     };
     let namespace = namespaces.of(namespace)?;
     let pair = completed.and_then(|()| namespace.link(by_name(this)));
@@ -201,7 +206,10 @@ fn from_other_namespace(
     send_new(namespaces.of(lower.namespace)?, message)?;
     let own = namespaces.of(wanted.namespace)?;
     let made = own.link(by_name(&interim))?;
-    let named = update::rename(own, made.index, &wanted.name, wanted.up)
+    let mut message = about(made.index, [LinkAttribute::IfName(wanted.name.clone())]);
+    set_up(&mut message, wanted.up);
+    let named = own
+        .change_link(message)
         .and_then(|()| own.link(by_name(&wanted.name)));
     named.inspect_err(|_| own.discard_link(made.index))
 }
@@ -215,7 +223,7 @@ fn send_new(namespace: &mut NetworkNamespace, message: LinkMessage) -> Result<()
 fn finish(namespace: &mut NetworkNamespace, wanted: &Create, mut made: Link) -> Result<Link> {
     let alias = wanted.owner.as_ref().or(wanted.alias.as_ref());
     let complete = check_bridge(wanted, &made).and_then(|()| match alias {
-        Some(alias) => update::set_alias(namespace, made.index, alias),
+        Some(alias) => namespace.change_link(about(made.index, [alias_attribute(alias)])),
         None => Ok(()),
     });
     complete.inspect_err(|_| namespace.discard_link(made.index))?;

@@ -2,7 +2,7 @@
 
 use netlink_packet_core::DefaultNla;
 use netlink_packet_route::link::{
-    InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, LinkProtoInfoBridge,
+    InfoKind, LinkAttribute, LinkFlags, LinkMessage, LinkProtoInfoBridge,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
@@ -12,9 +12,9 @@ use weir_grant::link::{
     BridgeChanges, Details, LinkFacts, NewMaster, Update, UpdateBridge, UpdatePort,
 };
 
-use super::message::{bridge_data, refused_mac, set_up};
+use super::message::{bridge_data, info, refused_mac};
 use super::undo::LinkHistory as _;
-use super::{about, by_index, by_name};
+use super::{about, by_index};
 use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::{Namespaces, NetworkNamespace};
@@ -114,37 +114,6 @@ pub(crate) fn set_address(
     namespace.change_link(about(link.index, [LinkAttribute::Address(mac.to_vec())]))
 }
 
-/// Gives a link that is down another name, and sets it up where wanted.
-pub(super) fn rename(
-    namespace: &mut NetworkNamespace,
-    index: u32,
-    name: &str,
-    up: bool,
-) -> Result<()> {
-    let mut message = about(index, [LinkAttribute::IfName(name.to_owned())]);
-    set_up(&mut message, up);
-    namespace.change_link(message)
-}
-
-/// Sets a new link up, and its alias, in one message.
-pub(super) fn complete_by_name(
-    namespace: &mut NetworkNamespace,
-    name: &str,
-    up: bool,
-    alias: Option<&str>,
-) -> Result<()> {
-    let mut message = by_name(name);
-    if up {
-        set_up(&mut message, true);
-    }
-    message.attributes.extend(alias.map(alias_attribute));
-    namespace.change_link(message)
-}
-
-pub(super) fn set_alias(namespace: &mut NetworkNamespace, index: u32, alias: &str) -> Result<()> {
-    namespace.change_link(about(index, [alias_attribute(alias)]))
-}
-
 /// Changes a bridge port's flags. Errors: `NotFound`; `Invalid` if it is not a bridge's port.
 impl Perform<UpdatePort> for Linux {
     fn perform(&mut self, permit: &Permit<UpdatePort>, changes: &mut Changes<'_>) -> Result<()> {
@@ -188,9 +157,7 @@ impl Perform<UpdateBridge> for Linux {
         let Some(data) = bridge_data(changes) else {
             return Ok(());
         };
-        let info = vec![LinkInfo::Kind(InfoKind::Bridge), LinkInfo::Data(data)];
-        let mut message = by_index(link.index);
-        message.attributes.push(LinkAttribute::LinkInfo(info));
+        let message = about(link.index, [info(InfoKind::Bridge, Some(data))]);
         let namespace = self.namespaces.of(link.namespace)?;
         namespace
             .route()?

@@ -1,12 +1,13 @@
 //! Waits for a link's operational state.
 
+use nix::libc;
 use weir_gate::Permit;
 use weir_grant::link::{OperState, WaitUp};
 
 use super::by_index;
 use crate::error::{Result, WhileDoing as _};
 use crate::linux::Linux;
-use crate::netlink::{Group, Wait};
+use crate::netlink::Wait;
 use crate::perform::{Changes, Perform};
 
 /// Waits until a link's operational state is `up`, as long as the operation says and until
@@ -16,7 +17,7 @@ impl Perform<WaitUp> for Linux {
         let WaitUp { link, timeout_ms } = permit.operation();
         let wait = Wait::new(*timeout_ms, self.deadline);
         let namespace = self.namespaces.of(link.namespace)?;
-        let waited = namespace.wait(&wait, Group::Link, link, |namespace| {
+        let waited = namespace.wait(&wait, libc::RTNLGRP_LINK, link, |namespace| {
             let state = namespace.link(by_index(link.index))?.oper_state;
             Ok((state != OperState::Up).then(|| format!("its state is `{state}`")))
         });

@@ -19,6 +19,6 @@ pub(crate) const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
 pub(crate) use batch::Batch;
 pub(crate) use message::{FAMILY_HEADER, MessageType, Refusal};
 pub(crate) use netfilter::NetfilterSocket;
-pub(crate) use notification::{Group, Notifications, Wait};
+pub(crate) use notification::{Notifications, Wait};
 pub(crate) use route::RouteSocket;
 pub(crate) use traffic_answer::OPTIONS;

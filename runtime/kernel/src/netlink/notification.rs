@@ -13,13 +13,6 @@ use nix::sys::time::{TimeVal, TimeValLike};
 use super::socket::errno_of;
 use crate::error::{Code, Error, Result};
 
-/// Groups of notifications: `RTNLGRP_*`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Group {
-    Link = 1,
-    Ipv6Address = 9,
-}
-
 /// A subscription to one group in one namespace.
 pub(crate) struct Notifications {
     socket: Socket,
@@ -30,11 +23,14 @@ pub(crate) struct Notifications {
 const LARGEST: usize = 16 << 10;
 
 impl Notifications {
-    /// Subscribes in the calling thread's network namespace. Look at the state only after subscribing, so that no change
+    /// Subscribes to a group (`RTNLGRP_*`) in the calling thread's network namespace. Look at the state only after subscribing, so that no change
     /// is missed.
-    pub(crate) fn subscribe(group: Group) -> Result<Self> {
+    pub(crate) fn subscribe(group: u32) -> Result<Self> {
+        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        socket.bind_auto()?;
+        socket.add_membership(group)?;
         Ok(Self {
-            socket: open(group)?,
+            socket,
             buffer: Vec::with_capacity(LARGEST),
         })
     }
@@ -85,13 +81,6 @@ impl Notifications {
             _ => false,
         }
     }
-}
-
-fn open(group: Group) -> Result<Socket> {
-    let mut socket = Socket::new(NETLINK_ROUTE)?;
-    socket.bind_auto()?;
-    socket.add_membership(group as u32)?;
-    Ok(socket)
 }
 
 /// How long to wait.

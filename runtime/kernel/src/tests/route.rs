@@ -14,6 +14,12 @@ fn net(text: &str) -> IpNet {
     text.parse().unwrap()
 }
 
+/// A destination of each family, with two gateways.
+const DESTINATIONS: [(&str, [&str; 2]); 2] = [
+    ("192.0.2.0/24", ["10.0.0.8", "10.0.0.9"]),
+    ("2001:db8::/32", ["fd00::8", "fd00::9"]),
+];
+
 fn to(destination: &str) -> Route {
     Route::unicast(net(destination))
 }
@@ -112,10 +118,7 @@ fn a_route_has_all_it_was_asked_for() {
 fn a_container_may_have_several_routes_to_one_destination() {
     lab(|lab| {
         let link = connected(lab);
-        for (destination, gateways) in [
-            ("192.0.2.0/24", ["10.0.0.8", "10.0.0.9"]),
-            ("2001:db8::/32", ["fd00::8", "fd00::9"]),
-        ] {
+        for (destination, gateways) in DESTINATIONS {
             let via = |gateway: &str| Route {
                 gateway: Some(gateway.parse().unwrap()),
                 link: Some(link.clone()),
@@ -245,10 +248,7 @@ fn routes_of_all_kinds_and_tables() {
 fn several_next_hops() {
     lab(|lab| {
         let link = connected(lab);
-        for (destination, gateways) in [
-            ("192.0.2.0/24", ["10.0.0.8", "10.0.0.9"]),
-            ("2001:db8::/32", ["fd00::8", "fd00::9"]),
-        ] {
+        for (destination, gateways) in DESTINATIONS {
             let hop = |gateway: &str, weight| NextHop {
                 gateway: Some(gateway.parse().unwrap()),
                 link: Some(link.clone()),

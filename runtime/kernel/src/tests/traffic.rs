@@ -507,13 +507,14 @@ fn classes_are_read_back_as_they_were_written() {
             .run(Host, "tc", &["-d", "class", "show", "dev", "host0"]);
         let line = shown.lines().find(|line| line.contains("htb 1:30"));
         let line = line.expect("the class is shown");
-        for words in [
-            "rate 8Mbit ceil 16Mbit",
-            "burst 15000b/1",
-            "cburst 30000b/1",
-        ] {
-            assert!(line.contains(words), "`{words}` is not in {line}");
-        }
+        assert_contains(
+            line,
+            &[
+                "rate 8Mbit ceil 16Mbit",
+                "burst 15000b/1",
+                "cburst 30000b/1",
+            ],
+        );
     });
 }
 
@@ -648,7 +649,7 @@ fn filters_are_read_back_as_they_were_written() {
         assert_eq!(on.filters(FIRST), expected);
 
         let shown = on.lab.run(Host, "tc", &["filter", "show", "dev", "host0"]);
-        for words in [
+        let expected = [
             "protocol ip pref 1 u32",
             "match 0a010000/ffff0000 at 12",
             "match c0a80709/ffffffff at 16",
@@ -658,9 +659,8 @@ fn filters_are_read_back_as_they_were_written() {
             "protocol all pref 8 u32",
             "match 00000000/00000000 at 0",
             "flowid 1:30",
-        ] {
-            assert!(shown.contains(words), "`{words}` is not in {shown}");
-        }
+        ];
+        assert_contains(&shown, &expected);
     });
 }
 
@@ -937,4 +937,10 @@ fn each_namespace_has_its_own() {
             }
         );
     });
+}
+
+fn assert_contains(text: &str, expected: &[&str]) {
+    for words in expected {
+        assert!(text.contains(words), "`{words}` is not in {text}");
+    }
 }

@@ -142,6 +142,20 @@ impl Plugin {
         }
     }
 
+    /// One that masquerades what a pod sends.
+    pub(super) fn masquerading() -> Self {
+        let mut plugin = Self::new(Family::Inet);
+        plugin.apply(masquerade()).expect("apply");
+        plugin.add_pod();
+        plugin
+    }
+
+    /// Masquerades what a pod sends.
+    pub(super) fn add_pod(&mut self) -> Vec<Apply> {
+        self.apply(vec![Command::CreateElements(pod("10.1.0.2"))])
+            .expect("a pod")
+    }
+
     fn perform<O, A>(&mut self, operation: O) -> Result<A>
     where
         O: Operation,

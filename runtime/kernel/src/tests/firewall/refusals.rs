@@ -55,9 +55,7 @@ fn errors_name_the_command_and_nothing_is_done() {
         );
 
         plugin.apply(masquerade()).expect("chains");
-        plugin
-            .apply(vec![Command::CreateElements(pod("10.1.0.2"))])
-            .expect("a pod");
+        plugin.add_pod();
         let again = Command::CreateElements(pod("10.1.0.2"));
         assert_code(
             plugin.apply(vec![again]),

@@ -5,11 +5,7 @@ use super::*;
 #[test]
 fn masquerade_is_what_nft_would_make() {
     in_new_namespace(|| {
-        let mut plugin = Plugin::new(Family::Inet);
-        plugin.apply(masquerade()).expect("apply");
-        plugin
-            .apply(vec![Command::CreateElements(pod("10.1.0.2"))])
-            .expect("a pod");
+        let mut plugin = Plugin::masquerading();
         let expected = r#"table inet weir_bridge {
             map pods4 {
                 type ipv4_addr : verdict

@@ -76,9 +76,7 @@ fn a_pod_in_the_map_is_masqueraded() {
         plugin.apply(masquerade()).expect("apply");
         send(&pod_place, "192.0.2.2:9000", "before");
         assert_eq!(receive(&server), (unchanged, s("before")));
-        plugin
-            .apply(vec![Command::CreateElements(pod("10.1.0.2"))])
-            .expect("a pod");
+        plugin.add_pod();
         send(&pod_place, "192.0.2.2:9000", "with");
         assert_eq!(receive(&server), (masqueraded, s("with")));
         send(&pod_place, "10.1.5.2:9000", "inside the network");

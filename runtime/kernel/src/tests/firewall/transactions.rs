@@ -38,11 +38,7 @@ fn rules_are_listed_and_deleted_by_handle() {
 #[test]
 fn deleting_takes_everything_away() {
     in_new_namespace(|| {
-        let mut plugin = Plugin::new(Family::Inet);
-        plugin.apply(masquerade()).expect("apply");
-        plugin
-            .apply(vec![Command::CreateElements(pod("10.1.0.2"))])
-            .expect("a pod");
+        let mut plugin = Plugin::masquerading();
         plugin
             .apply(vec![
                 Command::FlushSet(s("pods4")),
@@ -86,9 +82,7 @@ fn undo_leaves_what_others_share() {
     in_new_namespace(|| {
         let mut plugin = Plugin::new(Family::Inet);
         let first = plugin.apply(masquerade()).expect("apply");
-        let mine = plugin
-            .apply(vec![Command::CreateElements(pod("10.1.0.2"))])
-            .expect("mine");
+        let mine = plugin.add_pod();
         let mut commands = masquerade();
         commands.push(Command::CreateElements(pod("10.1.0.3")));
         plugin.apply(commands).expect("another's");
