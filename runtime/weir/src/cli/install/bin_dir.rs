@@ -4,7 +4,7 @@
 //! that name.
 
 use std::fs::{self, File, Metadata, Permissions};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -212,24 +212,20 @@ fn copy_program(to: &Path) -> io::Result<()> {
 }
 
 fn same_content(one: &Path, other: &Path) -> io::Result<bool> {
-    let (mut one, mut other) = (File::open(one)?, File::open(other)?);
+    let (one, other) = (File::open(one)?, File::open(other)?);
     if one.metadata()?.len() != other.metadata()?.len() {
         return Ok(false);
     }
-    let (mut ours, mut theirs) = (vec![0; CHUNK], vec![0; CHUNK]);
+    let mut one = BufReader::with_capacity(CHUNK, one);
+    let mut other = BufReader::with_capacity(CHUNK, other);
     loop {
-        let length = one.read(&mut ours)?;
-        if length == 0 {
-            return Ok(true);
+        let (ours, theirs) = (one.fill_buf()?, other.fill_buf()?);
+        let length = ours.len().min(theirs.len());
+        if length == 0 || ours[..length] != theirs[..length] {
+            return Ok(ours == theirs);
         }
-        match other.read_exact(&mut theirs[..length]) {
-            // It has become shorter.
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(false),
-            read => read?,
-        }
-        if ours[..length] != theirs[..length] {
-            return Ok(false);
-        }
+        one.consume(length);
+        other.consume(length);
     }
 }
 

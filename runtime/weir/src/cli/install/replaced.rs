@@ -1,7 +1,8 @@
 //! Files that weir replaced: kept beside it, and put back by `weir uninstall`.
 
+use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
-use std::{fs, io};
 
 use anyhow::{Context, Result};
 
@@ -34,18 +35,16 @@ pub fn remove(path: &Path) -> Result<()> {
 
 /// The names in a directory, sorted; none if it is missing.
 pub fn file_names(directory: &Path) -> Result<Vec<String>> {
-    let listed = || -> io::Result<Vec<String>> {
-        let entries = match fs::read_dir(directory) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries?,
-        };
-        let mut names = Vec::new();
-        for entry in entries {
-            // The names of weir, plugins and configurations are UTF-8.
-            names.extend(entry?.file_name().into_string());
-        }
-        names.sort();
-        Ok(names)
+    let context = || format!("list `{}`", directory.display());
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.with_context(context)?,
     };
-    listed().with_context(|| format!("list `{}`", directory.display()))
+    let mut names = Vec::new();
+    for entry in entries {
+        // The names of weir, plugins and configurations are UTF-8.
+        names.extend(entry.with_context(context)?.file_name().into_string());
+    }
+    names.sort();
+    Ok(names)
 }

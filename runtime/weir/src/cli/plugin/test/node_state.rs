@@ -1,12 +1,11 @@
 //! The state of a throw-away node and a container at one moment: links, routes, rules, files.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::iter::repeat_n;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result};
-use glob::Pattern;
+use anyhow::Result;
+use glob::{Pattern, glob};
 use serde::Serialize;
 use weir_kernel::without_permit::Inventory;
 
@@ -115,23 +114,15 @@ pub(super) fn inventory() -> Result<Inventory> {
 
 /// The files that plugins wrote below a node's root.
 fn files(root: &Path) -> Result<Vec<String>> {
-    let not_plugins: Vec<PathBuf> = NOT_PLUGINS.iter().map(|path| root.join(path)).collect();
+    let all = format!("{}/**/*", Pattern::escape(&root.to_string_lossy()));
     let mut found = Vec::new();
-    let mut directories = vec![root.to_owned()];
-    while let Some(directory) = directories.pop() {
-        let entries =
-            fs::read_dir(&directory).with_context(|| format!("list `{}`", directory.display()))?;
-        for entry in entries {
-            let path = entry?.path();
-            if not_plugins.contains(&path) {
-                continue;
-            }
-            if path.is_dir() {
-                directories.push(path);
-            } else if !stays(&path) {
-                let shown = path.strip_prefix(root).unwrap_or(&path);
-                found.push(format!("file: /{}", shown.display()));
-            }
+    for path in glob(&all)? {
+        let path = path?;
+        let below = path.strip_prefix(root).unwrap_or(&path);
+        let is_plugins = !NOT_PLUGINS.iter().any(|other| below.starts_with(other));
+        let is_directory = path.is_dir() && !path.is_symlink();
+        if is_plugins && !is_directory && !stays(&path) {
+            found.push(format!("file: /{}", below.display()));
         }
     }
     Ok(found)
