@@ -1,15 +1,21 @@
 //! A gate as tests of the floors need one: for one invocation, with a log that nobody reads.
 
+use serde_json::{Value, json};
 use weir_gate::{Audit, Gate, Subject};
-use weir_grant::{Capabilities, Invocation};
+use weir_grant::{Capabilities, Capability, Invocation};
 
-/// A rule without keys for each capability of the kernel, which matches all of it.
-const EVERYTHING: &str = r#"{"link": [{}], "address": [{}], "route": [{}], "neighbour": [{}], "traffic": [{}],
-    "firewall": [{}], "conntrack": [{}], "sysctl": [{}]}"#;
+/// A rule without keys for each capability, which matches all of it. `ipam` has names in place of rules, and `log` needs none.
+pub fn every_rule() -> Capabilities {
+    let has_rules =
+        |capability: &Capability| !matches!(capability, Capability::Ipam | Capability::Log);
+    let capabilities = Capability::ALL.into_iter().filter(has_rules);
+    let rules = capabilities.map(|capability| (capability.word().to_owned(), json!([{}])));
+    serde_json::from_value(Value::Object(rules.collect())).expect("rules without keys")
+}
 
 /// A gate that allows everything.
 pub fn everything() -> Gate {
-    granting(serde_json::from_str(EVERYTHING).expect("rules without keys"))
+    granting(every_rule())
 }
 
 /// A gate that allows what these capabilities do, for an ADD of `eth0` in the container `one` on the network `pods`.

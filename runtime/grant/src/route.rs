@@ -425,7 +425,7 @@ mod tests {
         assert_eq!(namespace, closest("namespace"));
         let over = |change: fn(&mut LinkFacts)| {
             let mut add = add();
-            add.links_mut().into_iter().for_each(change);
+            add.route.link.as_mut().into_iter().for_each(change);
             missed(GRANT, &add)
         };
         assert_eq!(over(|link| link.name = "eth0".to_owned()), closest("links"));

@@ -75,6 +75,10 @@ fn template(capability: Capability) -> Option<&'static str> {
         }
         Capability::Store => Some("{ verbs: [read, write] }"),
         Capability::Ipam => Some("host-local"),
-        _ => None,
+        Capability::PolicyRule
+        | Capability::Device
+        | Capability::Packet
+        | Capability::Log
+        | Capability::Native => None,
     }
 }
