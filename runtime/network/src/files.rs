@@ -27,14 +27,6 @@ impl<'a> ConfigPath<'a> {
         let root = Some(root);
         Self { path, root }
     }
-
-    fn with_path<'b>(&self, path: &'b Path) -> ConfigPath<'b>
-    where
-        'a: 'b,
-    {
-        let root = self.root;
-        ConfigPath { path, root }
-    }
 }
 
 impl<'a> From<&'a Path> for ConfigPath<'a> {
@@ -76,13 +68,13 @@ pub fn find<'a>(
 
 /// The network of a file. Errors: code 5, 6 or 7, naming it.
 pub fn at<'a>(path: impl Into<ConfigPath<'a>>) -> Result<NetworkConfigList, Error> {
-    let path = path.into();
-    let shown = path.path.display();
-    let network = read(path).and_then(|text| {
+    let ConfigPath { path, root } = path.into();
+    let shown = path.display();
+    let network = read(path, root).and_then(|text| {
         NetworkConfigList::parse(&text).map_err(|e| e.with_prefix(format_args!("`{shown}`")))
     })?;
-    let directory = path.path.parent().unwrap_or(Path::new("/"));
-    complete(path.with_path(directory), network)
+    let path = path.parent().unwrap_or(Path::new("/"));
+    complete(ConfigPath { path, root }, network)
 }
 
 /// The first usable network of a directory by file name, as a container runtime chooses it. Errors: code 7 if there is
@@ -113,8 +105,8 @@ fn read_all(directory: ConfigPath<'_>) -> Result<Vec<Read>, Error> {
     let mut networks = Vec::new();
     for extension in EXTENSIONS {
         for path in files(directory.path, extension)? {
-            let network =
-                read(directory.with_path(&path)).and_then(|text| NetworkConfigList::parse(&text));
+            let text = read(&path, directory.root);
+            let network = text.and_then(|text| NetworkConfigList::parse(&text));
             networks.push((path, network));
         }
     }
@@ -128,12 +120,12 @@ fn files(directory: &Path, extension: &str) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
-fn read(path: ConfigPath<'_>) -> Result<String, Error> {
-    let text = match path.root {
-        Some(root) => file_trust::open(path.path, root).and_then(|f| Ok(io::read_to_string(f)?)),
-        None => fs::read_to_string(path.path).map_err(Untrusted::from),
+fn read(path: &Path, root: Option<&Path>) -> Result<String, Error> {
+    let text = match root {
+        Some(root) => file_trust::open(path, root).and_then(|f| Ok(io::read_to_string(f)?)),
+        None => fs::read_to_string(path).map_err(Untrusted::from),
     };
-    let shown = format!("`{}`", path.path.display());
+    let shown = format!("`{}`", path.display());
     text.map_err(|untrusted| unread(shown, &untrusted, Code::INVALID_CONFIG))
 }
 
@@ -145,7 +137,7 @@ fn complete(
 ) -> Result<NetworkConfigList, Error> {
     if !network.load_only_inlined_plugins {
         for path in files(&directory.path.join(&network.name), "conf")? {
-            let plugin = PluginConfig::parse(&read(directory.with_path(&path))?);
+            let plugin = PluginConfig::parse(&read(&path, directory.root)?);
             let plugin = plugin.map_err(|e| e.with_prefix(path.display()))?;
             network.plugins.push(plugin);
         }

@@ -2,7 +2,7 @@
 //!
 //! A [`Network`] runs the plugins of a list in order, gives each the result of the one before, and undoes what was done if
 //! one of them fails. Components run in the sandbox; a native plugin runs only if weir's own configuration lists it
-//! ([`NativePlugins`]). Results are in libcni's cache ([`Cache`]), so that a DEL finds what another runtime attached.
+//! ([`Settings`]). Results are in libcni's cache ([`Cache`]), so that a DEL finds what another runtime attached.
 //! [`PodNetworks`] are several networks of one container. [`Record`] is what a DEL goes by where there are several.
 //!
 //! This crate must not ask a cluster for anything, and knows of a pod only what the runtime's `CNI_ARGS` say. It runs no
@@ -54,9 +54,7 @@ pub use failures::{together, with_left};
 pub use files::{ConfigPath, at, find, first, is_configuration, list_names};
 pub use in_order::{AddFailed, Left, RolledBack};
 pub use list::Network;
-pub use native::{
-    Asked, NativePlugins, SEARCH_PATH, Successor, Surroundings, inspect as inspect_native,
-};
+pub use native::{Asked, SEARCH_PATH, Successor, Surroundings, inspect as inspect_native};
 pub use plugin::run_plugin;
 pub use pod_networks::{Attached, Choice, PodNetworks};
 pub use record::{PodName, Record, RecordedAttachment, Unusable, left_of};

@@ -14,7 +14,7 @@ use super::attachment::Attachment;
 use super::cache::{Cache, Cached};
 use super::failures::together;
 use super::in_order::{self, AddFailed, RolledBack};
-use super::native::{Asked, NativePlugins};
+use super::native::{self, Asked};
 use super::plugin::run_plugin;
 use super::source::Source;
 
@@ -28,7 +28,8 @@ pub struct Network {
     list: NetworkConfigList,
     capability_args: Map<String, Value>,
     source: Source,
-    native: Option<NativePlugins>,
+    /// Where native plugins are, if they may run.
+    bin_dirs: Vec<PathBuf>,
 }
 
 /// What an ADD used: a DEL or CHECK uses the same.
@@ -53,7 +54,7 @@ impl Network {
             list,
             capability_args,
             source: Source::default(),
-            native: None,
+            bin_dirs: Vec::new(),
         }
     }
 
@@ -66,8 +67,7 @@ impl Network {
     /// The same with native plugins of these directories, if there are any, for plugins that are not components.
     #[must_use]
     pub fn with_native(self, bin_dirs: Vec<PathBuf>) -> Self {
-        let native = (!bin_dirs.is_empty()).then(|| NativePlugins::new(bin_dirs));
-        Self { native, ..self }
+        Self { bin_dirs, ..self }
     }
 
     /// What people, grants and the audit log know the network by.
@@ -231,21 +231,19 @@ impl Network {
     ) -> Result<Option<AddResult>, AddFailed> {
         let name = plugin.plugin_type();
         let source = &self.source;
-        let native = self.native.as_ref();
-        let ran = match native.filter(|_| !self.sandbox.catalogue().has(name)) {
-            Some(native) => native.run(
-                &self.sandbox,
-                Asked {
-                    plugin: name,
-                    command,
-                    attachment,
-                    config,
-                    network: &self.list.name,
-                    definition: source.definition.as_deref(),
-                },
-            ),
-            None => run_plugin(&self.sandbox, name, command, attachment, config, source)
-                .map_err(AddFailed::from),
+        let ran = if self.bin_dirs.is_empty() || self.sandbox.catalogue().has(name) {
+            run_plugin(&self.sandbox, name, command, attachment, config, source)
+                .map_err(AddFailed::from)
+        } else {
+            let asked = Asked {
+                plugin: name,
+                command,
+                attachment,
+                config,
+                network: &self.list.name,
+                definition: source.definition.as_deref(),
+            };
+            native::call(&self.sandbox, &self.bin_dirs, asked)
         };
         ran.map_err(|failed| failed.with_prefix(format_args!("network `{}`", self.granted_as())))
     }

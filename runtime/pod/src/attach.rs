@@ -219,11 +219,8 @@ fn publish(
     let added = statuses.iter().zip(attached);
     events.extend(added.map(|(status, attached)| added_event(status, attached)));
     if let Err(error) = &written {
-        events.push(Event {
-            kind: EventKind::Warning,
-            reason: "NetworkStatusNotWritten".to_owned(),
-            message: format!("annotation {NETWORK_STATUS}: {error}"),
-        });
+        let message = format!("annotation {NETWORK_STATUS}: {error}");
+        events.push(Event::warning("NetworkStatusNotWritten", message));
     }
     call.warn("the status of the pod's networks is not written", written);
     let kubeconfig = call.configuration.kubeconfig.as_deref();

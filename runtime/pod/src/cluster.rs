@@ -35,6 +35,17 @@ pub struct Event {
     pub message: String,
 }
 
+impl Event {
+    /// A warning.
+    pub(crate) fn warning(reason: &str, message: String) -> Self {
+        Self {
+            kind: EventKind::Warning,
+            reason: reason.to_owned(),
+            message,
+        }
+    }
+}
+
 /// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EventKind {

@@ -21,7 +21,7 @@ pub(crate) fn load(engine: &Engine, plugin: &Plugin) -> Result<Component, Error>
             // manifest were read from files that only weir's user or root can write, in a directory
             // that is theirs, too: `Installed::open` looked at what it opened.
             unsafe { Component::deserialize(engine, &code) }.map_err(|e| {
-                let by = installed.compiled_by();
+                let by = &installed.manifest().compiled_by;
                 unusable(plugin, &format!("compiled by weir {by}: {e:#}"))
             })
         }

@@ -115,10 +115,6 @@ impl Installed {
         Ok(usize::try_from(length).unwrap_or(usize::MAX))
     }
 
-    pub(crate) fn compiled_by(&self) -> &str {
-        &self.manifest.compiled_by
-    }
-
     /// The component. Errors: `codes::NO_PLUGIN` if it was changed since it was installed.
     pub(super) fn component(&self) -> Result<Vec<u8>, Error> {
         let unreadable = |e| damaged(&self.manifest.name, &format!("{COMPONENT}: {e}"));

@@ -38,12 +38,6 @@ use super::source::MADE_BY;
 /// `PATH` of native plugins.
 pub const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Runs native plugins of some directories.
-#[derive(Clone, Debug)]
-pub struct NativePlugins {
-    bin_dirs: Vec<PathBuf>,
-}
-
 /// One call of a plugin, for one network.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
@@ -132,30 +126,23 @@ impl Asked<'_> {
     }
 }
 
-impl NativePlugins {
-    /// Those in `bin_dirs`, in order: `CNI_PATH`, or the directories that a configuration names.
-    pub fn new(bin_dirs: Vec<PathBuf>) -> Self {
-        Self { bin_dirs }
-    }
-
-    /// Runs a plugin that is not a component. Only ADD has a result. After an ADD that fails it runs DEL, and the runtime's
-    /// DEL must do so again.
-    ///
-    /// Errors: the plugin's own; `sandbox::codes::NO_PLUGIN` if there is none of that name; those of [`codes`] if it does
-    /// not run, or does not answer.
-    pub(super) fn run(
-        &self,
-        sandbox: &Sandbox,
-        asked: Asked<'_>,
-    ) -> Result<Option<AddResult>, AddFailed> {
-        let paths = sandbox.paths();
-        let listing = Listing::load(paths)?;
-        let bin_dirs = listing.bin_dirs(paths, asked.plugin, &self.bin_dirs);
-        let Some(binary) = Binary::find(asked.plugin, &bin_dirs)? else {
-            return Err(missing(sandbox, asked.plugin, &bin_dirs).into());
-        };
-        Run::new(sandbox, asked, &listing, &binary, &bin_dirs)?.carry_out()
-    }
+/// Runs a plugin that is not a component, from `bin_dirs`: `CNI_PATH`, or the directories that a configuration names. Only
+/// ADD has a result. After an ADD that fails it runs DEL, and the runtime's DEL must do so again.
+///
+/// Errors: the plugin's own; `sandbox::codes::NO_PLUGIN` if there is none of that name; those of [`codes`] if it does not
+/// run, or does not answer.
+pub(super) fn call(
+    sandbox: &Sandbox,
+    bin_dirs: &[PathBuf],
+    asked: Asked<'_>,
+) -> Result<Option<AddResult>, AddFailed> {
+    let paths = sandbox.paths();
+    let listing = Listing::load(paths)?;
+    let bin_dirs = listing.bin_dirs(paths, asked.plugin, bin_dirs);
+    let Some(binary) = Binary::find(asked.plugin, &bin_dirs)? else {
+        return Err(missing(sandbox, asked.plugin, &bin_dirs).into());
+    };
+    Run::new(sandbox, asked, &listing, &binary, &bin_dirs)?.carry_out()
 }
 
 /// Whether weir's own configuration lists a program, for any network. Errors: `codes::SETTINGS`.

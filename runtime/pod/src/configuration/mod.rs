@@ -6,7 +6,7 @@ mod logging;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 use weir_cni::{Error, NetworkConfigList, PluginConfig, Version};
@@ -148,11 +148,6 @@ impl Configuration {
             valid_attachments: config.valid_attachments().unwrap_or_default().to_vec(),
             warnings,
         })
-    }
-
-    /// Whether `clusterNetwork` or `defaultNetworks` names a path, and not a network.
-    pub(crate) fn is_path(name: &str) -> bool {
-        Path::new(name).is_absolute()
     }
 }
 

@@ -14,7 +14,7 @@ use super::plan::everywhere;
 /// The table, and what was done to it.
 pub(super) struct Table {
     kernel: Linux,
-    interfaces: Vec<Interface>,
+    pub(super) interfaces: Vec<Interface>,
     /// What was done, each with the index of the interface whose gate it passed.
     done: Vec<(usize, UndoLog)>,
 }
@@ -28,18 +28,8 @@ impl Table {
         }
     }
 
-    pub(super) fn interfaces(&self) -> &[Interface] {
-        &self.interfaces
-    }
-
     pub(super) fn has_changed(&self) -> bool {
         !self.done.is_empty()
-    }
-
-    /// Why audit records could not be written.
-    pub(super) fn audit_failure(&self) -> Option<&str> {
-        let mut gates = self.interfaces.iter().map(|interface| &interface.gate);
-        gates.find_map(|gate| gate.audit().failure())
     }
 
     /// How an interface reaches gateways.

@@ -55,7 +55,7 @@ impl Table {
         let Some(fault) = reach.fault(gateway) else {
             return Ok(());
         };
-        let is_up = self.interfaces()[at].up;
+        let is_up = self.interfaces[at].up;
         let down = if is_up { "" } else { " and is down" };
         let why = format!(
             "gateway {gateway} {fault}: `{}` has {}{down}",
@@ -81,10 +81,10 @@ impl Table {
             Some(winner) => Some(self.wanted(attached, winner)?),
             None => None,
         };
-        for at in 0..self.interfaces().len() {
-            let of = &attached[self.interfaces()[at].index];
+        for at in 0..self.interfaces.len() {
+            let of = &attached[self.interfaces[at].index];
             let explain = |e: kernel::Error| failed(of, &e.to_string());
-            if one.family == Family::Ipv6 && !one.is_won_by(self.interfaces()[at].index) {
+            if one.family == Family::Ipv6 && !one.is_won_by(self.interfaces[at].index) {
                 self.refuse_advertised(at).map_err(explain)?;
             }
             for found in self.default_routes(at, one.family).map_err(explain)? {
@@ -110,7 +110,8 @@ impl Table {
 
     /// Errors: code 5 if a change is not in the audit log.
     pub(super) fn recorded(&self) -> Result<(), Error> {
-        let Some(why) = self.audit_failure() else {
+        let mut gates = self.interfaces.iter().map(|interface| &interface.gate);
+        let Some(why) = gates.find_map(|gate| gate.audit().failure()) else {
             return Ok(());
         };
         let msg = format!("default-route: the changes cannot be recorded in the audit log: {why}");
@@ -127,7 +128,7 @@ impl Table {
         let is_it = |interface: &Interface| {
             interface.index == winner.index && interface.link.name == attached.ifname
         };
-        self.interfaces().iter().position(is_it).ok_or_else(|| {
+        self.interfaces.iter().position(is_it).ok_or_else(|| {
             let why = format!("interface `{}` does not exist", attached.ifname);
             failed(attached, &why).with_details(
                 "the network's plugins made no interface that a route could use: remove the key from this \
@@ -146,7 +147,7 @@ impl Table {
         let to = everywhere(Family::of(&winner.gateway));
         let route = route::Route {
             gateway: Some(winner.gateway),
-            link: Some(self.interfaces()[at].link.clone()),
+            link: Some(self.interfaces[at].link.clone()),
             ..route::Route::unicast(to)
         };
         Ok((at, route))

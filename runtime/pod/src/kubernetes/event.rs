@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use super::super::cluster::{Event, EventKind, PodName};
+use super::super::cluster::{Event, PodName};
 
 /// The component that reports.
 const COMPONENT: &str = "weir";
@@ -38,10 +38,7 @@ pub(super) fn object(name: &str, pod: &PodName, event: &Event) -> Value {
             "name": pod.name,
             "uid": pod.uid,
         },
-        "type": match event.kind {
-            EventKind::Normal => "Normal",
-            EventKind::Warning => "Warning",
-        },
+        "type": event.kind,
         "reason": event.reason,
         "message": shorten(&event.message),
         "source": { "component": COMPONENT, "host": node },

@@ -6,7 +6,7 @@ use weir_cni::Error;
 use weir_network::{self as network, ConfigPath};
 
 use super::super::codes;
-use super::super::configuration::{ClusterNetwork, Configuration};
+use super::super::configuration::ClusterNetwork;
 use super::super::reference::Reference;
 use super::definitions::Definitions;
 use super::{PlanContext, Wanted, request};
@@ -68,7 +68,7 @@ fn named(
     definitions: &mut Definitions<'_>,
 ) -> Result<Wanted, Error> {
     let configuration = context.configuration;
-    if Configuration::is_path(name) {
+    if Path::new(name).is_absolute() {
         let path = context.paths.resolve(Path::new(name));
         let config_path = ConfigPath::of_node(&path, context.paths.root());
         let list = if path.is_dir() {

@@ -2,7 +2,7 @@
 
 use weir_cni::Error;
 
-use super::super::cluster::{Event, EventKind, Pod};
+use super::super::cluster::{Event, Pod};
 use super::super::configuration::Configuration;
 use super::super::selection::{self, Consequence, DEFAULT_NETWORK, Element, NETWORKS};
 use super::restrict;
@@ -22,13 +22,13 @@ pub(super) fn selected(
         Ok(selection) => selection,
         Err(refused) if refused.consequence == Consequence::SelectionIgnored => {
             let message = format!("only the default networks are attached: {}", refused.error);
-            events.push(warning("NetworkSelectionIgnored", message));
+            events.push(Event::warning("NetworkSelectionIgnored", message));
             return Ok(Vec::new());
         }
         Err(refused) => return Err(refused.error),
     };
     let notes = selection.notes.into_iter();
-    events.extend(notes.map(|note| warning("NetworkSelectionKeyIgnored", note)));
+    events.extend(notes.map(|note| Event::warning("NetworkSelectionKeyIgnored", note)));
     for element in &selection.elements {
         restrict::check(pod, &element.reference, configuration)?;
     }
@@ -55,12 +55,4 @@ pub(super) fn default_network(
 fn annotation<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
     let text = pod.annotations.get(key)?;
     Some(text.as_str()).filter(|text| !text.trim().is_empty())
-}
-
-fn warning(reason: &str, message: String) -> Event {
-    Event {
-        kind: EventKind::Warning,
-        reason: reason.to_owned(),
-        message,
-    }
 }

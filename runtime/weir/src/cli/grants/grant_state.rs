@@ -105,11 +105,9 @@ pub fn networks(document: &Document) -> Vec<String> {
 
 /// Every grant of the node. Errors: one of the documents is not valid, and so no plugin runs.
 pub fn grants(paths: &Paths) -> Result<Vec<Grant>> {
-    let mut grants = Vec::new();
-    for one in survey(paths)? {
-        grants.push(one.map_err(|broken| anyhow!(in_lines(&broken.error)))?);
-    }
-    Ok(grants)
+    let all = survey(paths)?.into_iter();
+    all.map(|one| one.map_err(|broken| anyhow!(in_lines(&broken.error))))
+        .collect()
 }
 
 /// What is wrong with a document, a line for each mistake.
