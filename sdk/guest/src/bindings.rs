@@ -3,6 +3,29 @@
 
 #![allow(missing_docs, clippy::all)]
 
+use std::fmt;
+
+use weir::cni::types::ErrorCode;
+
+/// Why an operation failed: the contract's record `error`, whose text is its message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationError {
+    /// What kind of failure.
+    pub code: ErrorCode,
+    /// What failed, and why.
+    pub message: String,
+    /// The kernel's error number, where the kernel answered with one.
+    pub errno: Option<i32>,
+}
+
+impl fmt::Display for OperationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for OperationError {}
+
 wit_bindgen::generate!({
     path: "../../wit",
     world: "plugin",
@@ -10,7 +33,7 @@ wit_bindgen::generate!({
     default_bindings_module: "weir_sdk::bindings",
     export_macro_name: "export_component",
     with: {
-        "weir:cni/types@0.2.0/error": crate::error::OperationError,
+        "weir:cni/types@0.2.0/error": crate::bindings::OperationError,
         "weir:cni/cni@0.2.0/attachment": weir_cni::Attachment,
         "weir:cni/cni@0.2.0/dns": weir_cni::Dns,
     },

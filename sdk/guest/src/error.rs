@@ -4,21 +4,10 @@ use std::fmt;
 
 use weir_cni::Error;
 
-use crate::{ErrorCode, codes};
+use crate::{ErrorCode, OperationError, codes};
 
 /// What an operation returns.
 pub type Result<T, E = OperationError> = std::result::Result<T, E>;
-
-/// Why an operation failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OperationError {
-    /// What kind of failure.
-    pub code: ErrorCode,
-    /// What failed, and why.
-    pub message: String,
-    /// The kernel's error number, where the kernel answered with one.
-    pub errno: Option<i32>,
-}
 
 impl OperationError {
     /// Whether the object of the operation is gone: it does not exist, or its namespace does not.
@@ -26,14 +15,6 @@ impl OperationError {
         matches!(self.code, ErrorCode::NotFound | ErrorCode::NoNamespace)
     }
 }
-
-impl fmt::Display for OperationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for OperationError {}
 
 impl From<OperationError> for Error {
     fn from(error: OperationError) -> Self {
