@@ -1,9 +1,30 @@
 //! The bindings that wit-bindgen makes from the contract in `wit/`. The other modules of the crate re-export or
-//! wrap them. [`OperationError`] is here because the bindings return it.
+//! wrap them.
 
 #![allow(missing_docs, clippy::all)]
 
+use std::fmt;
+
 use weir::cni::types::ErrorCode;
+
+/// Why an operation failed: the contract's record `error`, whose text is its message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationError {
+    /// What kind of failure.
+    pub code: ErrorCode,
+    /// What failed, and why.
+    pub message: String,
+    /// The kernel's error number, where the kernel answered with one.
+    pub errno: Option<i32>,
+}
+
+impl fmt::Display for OperationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for OperationError {}
 
 wit_bindgen::generate!({
     path: "../../wit",
@@ -28,14 +49,3 @@ wit_bindgen::generate!({
     },
     generate_all,
 });
-
-/// Why an operation failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OperationError {
-    /// What kind of failure.
-    pub code: ErrorCode,
-    /// What failed, and why.
-    pub message: String,
-    /// The kernel's error number, where the kernel answered with one.
-    pub errno: Option<i32>,
-}

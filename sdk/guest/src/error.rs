@@ -4,8 +4,7 @@ use std::fmt;
 
 use weir_cni::Error;
 
-pub use crate::bindings::OperationError;
-use crate::{ErrorCode, codes};
+use crate::{ErrorCode, OperationError, codes};
 
 /// What an operation returns.
 pub type Result<T, E = OperationError> = std::result::Result<T, E>;
@@ -16,14 +15,6 @@ impl OperationError {
         matches!(self.code, ErrorCode::NotFound | ErrorCode::NoNamespace)
     }
 }
-
-impl fmt::Display for OperationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for OperationError {}
 
 impl From<OperationError> for Error {
     fn from(error: OperationError) -> Self {

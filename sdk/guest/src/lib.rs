@@ -95,8 +95,9 @@ pub mod sysctl;
 pub mod traffic;
 pub mod veth;
 
+pub use bindings::OperationError;
 pub use bindings::weir::cni::types::{ErrorCode, IpFamily, LinkReference, Namespace};
-pub use error::{Context, OperationError, Outcome, Result};
+pub use error::{Context, Outcome, Result};
 pub use plugin::{Component, Package, Plugin, World};
 pub use request::{GcRequest, Request, StatusRequest};
 
