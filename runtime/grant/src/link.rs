@@ -1,179 +1,20 @@
 //! Capability `link`: network devices.
 
+mod kind;
+mod mac;
+mod rule;
 mod state;
-
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::kind::{IpvlanMode, MacvlanMode, NewKind, NewPeer, NewTap, VlanProtocol};
+pub use self::mac::Mac;
+pub use self::rule::{Attribute, LinkRule, Requirement};
 pub use self::state::{Details, Link, LinkReference, OperState, Peer, Port};
 pub use super::facts::{LinkFacts, flaw_of_name};
-use super::field::Has::{self, One};
-use super::field::types::{AllOf, InNamespace, Kinds, LinkNames, Owners};
-use super::invocation::Invocation;
 use super::namespace::Namespace;
 use super::operation::{Operation, names_links, operations};
-use super::rule::Rule;
-use super::rule::Sentence;
-use super::rule::declare::rule;
 use super::verb::Verb;
-use super::word::words;
-
-/// A link-layer address, printed as `aa:bb:cc:dd:ee:ff`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Mac(pub Vec<u8>);
-
-impl From<Mac> for Vec<u8> {
-    fn from(mac: Mac) -> Self {
-        mac.0
-    }
-}
-
-impl fmt::Display for Mac {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, byte) in self.0.iter().enumerate() {
-            let colon = if i == 0 { "" } else { ":" };
-            write!(f, "{colon}{byte:02x}")?;
-        }
-        Ok(())
-    }
-}
-
-impl Serialize for Mac {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Mac {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let bytes = text.split(':').map(|byte| match byte.len() {
-            2 => u8::from_str_radix(byte, 16).ok(),
-            _ => None,
-        });
-        let bytes: Option<Vec<u8>> = bytes.collect();
-        bytes.map(Self).ok_or_else(|| {
-            serde::de::Error::custom(format!("`{text}` is not a link-layer address"))
-        })
-    }
-}
-
-/// The kind of a link to create, with what only that kind has.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum NewKind {
-    Veth {
-        peer: NewPeer,
-    },
-    Bridge(BridgeChanges),
-    Macvlan {
-        lower: LinkFacts,
-        mode: MacvlanMode,
-        bc_queue_len: Option<u32>,
-    },
-    Ipvlan {
-        lower: LinkFacts,
-        mode: IpvlanMode,
-    },
-    Vlan {
-        lower: LinkFacts,
-        id: u16,
-        protocol: VlanProtocol,
-    },
-    Dummy,
-    Tap(NewTap),
-    Vrf {
-        table: u32,
-    },
-    Ifb,
-}
-
-impl NewKind {
-    /// The kernel's word for it.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Veth { .. } => "veth",
-            Self::Bridge(_) => "bridge",
-            Self::Macvlan { .. } => "macvlan",
-            Self::Ipvlan { .. } => "ipvlan",
-            Self::Vlan { .. } => "vlan",
-            Self::Dummy => "dummy",
-            Self::Tap(_) => "tun",
-            Self::Vrf { .. } => "vrf",
-            Self::Ifb => "ifb",
-        }
-    }
-
-    /// The lower device of the new one.
-    pub fn lower(&self) -> Option<&LinkFacts> {
-        match self {
-            Self::Macvlan { lower, .. } | Self::Ipvlan { lower, .. } | Self::Vlan { lower, .. } => {
-                Some(lower)
-            }
-            _ => None,
-        }
-    }
-
-    fn lower_mut(&mut self) -> Option<&mut LinkFacts> {
-        match self {
-            Self::Macvlan { lower, .. } | Self::Ipvlan { lower, .. } | Self::Vlan { lower, .. } => {
-                Some(lower)
-            }
-            _ => None,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MacvlanMode {
-    Private,
-    Vepa,
-    Bridge,
-    Passthru,
-    Source,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum IpvlanMode {
-    L2,
-    L3,
-    L3s,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum VlanProtocol {
-    #[serde(rename = "802.1Q")]
-    Ieee8021q,
-    #[serde(rename = "802.1ad")]
-    Ieee8021ad,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewTap {
-    pub owner: Option<u32>,
-    pub group: Option<u32>,
-    pub multi_queue: bool,
-    pub selinux_context: Option<String>,
-}
-
-/// The other end of a veth pair.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct NewPeer {
-    pub namespace: Namespace,
-    /// If empty, the kernel chooses `vethN`.
-    pub name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mac: Option<Mac>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mtu: Option<u32>,
-    pub up: bool,
-    /// The owner's mark of a link in `host`: its alias.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owner: Option<String>,
-}
 
 /// Creates a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -289,9 +130,7 @@ impl Update {
             owner: None,
         }
     }
-}
 
-impl Update {
     fn attributes(&self) -> Vec<Attribute> {
         let changed = [
             (Attribute::Name, self.name.is_some()),
@@ -309,32 +148,6 @@ impl Update {
         ];
         let changed = changed.into_iter().filter(|(_, is_changed)| *is_changed);
         changed.map(|(attribute, _)| attribute).collect()
-    }
-}
-
-words! {
-    /// An attribute of a link that can be changed and that a rule may list.
-    pub enum Attribute {
-        Name = "name",
-        Up = "up",
-        Mac = "mac",
-        Mtu = "mtu",
-        Txqlen = "txqlen",
-        Promiscuous = "promiscuous",
-        AllMulticast = "all-multicast",
-        Alias = "alias",
-        /// The bridge, VRF or bond that it is a port of.
-        Master = "master",
-        /// Being the master or the lower device of other links.
-        Ports = "ports",
-        /// Flags of a bridge port: hairpin, isolation.
-        Port = "port",
-        /// Settings as a bridge.
-        Bridge = "bridge",
-        /// Bridge VLANs.
-        Vlans = "vlans",
-        /// The namespace that it is in.
-        Namespace = "namespace",
     }
 }
 
@@ -569,95 +382,4 @@ fn flaw_of_alias(namespace: Namespace, alias: Option<&str>) -> Option<String> {
             alias.len()
         )
     })
-}
-
-rule! {
-    /// `link:` in a grant. Absent fields match everything.
-    pub struct LinkRule: Link for r: Requirement, which may "create" Create, "look at" Read, "change" Update, "delete" Delete {
-        /// Where; in both, when left out.
-        namespace: InNamespace = One(r.namespace);
-        /// Kinds, as the kernel reports them.
-        kinds: Kinds = Has::if_any(r.kind.as_deref());
-        /// Names of links, as globs.
-        names: LinkNames = One((r.namespace, &r.name));
-        => /// What may be done; everything, when left out.
-        verbs = r.verb;
-        /// The attributes that the verb `update` may change.
-        attributes: AllOf<Attribute> = One(&r.attributes), only_for(&[Verb::Update]), never_suggested();
-        /// Owners of links in `host`: this network, this attachment. A link that the plugin creates always qualifies.
-        owners: Owners = Has::if_any(r.owner.as_deref()),
-            only_for(&[Verb::Read, Verb::Update, Verb::Delete]), never_suggested();
-    } {
-        fn sentence(rule: &mut Sentence<'_>) -> String {
-            format!("{} {}", rule.verbs(), rule.interfaces("names"))
-        }
-    }
-}
-
-impl LinkRule {
-    /// Whether it allows creating a link of some kind and name in a namespace.
-    pub fn may_create_in(&self, namespace: Namespace) -> bool {
-        let may_create = |verbs: &Vec<Verb>| verbs.contains(&Verb::Create);
-        self.namespace.is_none_or(|own| own == namespace)
-            && self.verbs.as_ref().is_none_or(may_create)
-    }
-
-    /// Whether it allows creating a link of this name, of any kind, in this link's namespace.
-    pub fn may_create_named(&self, link: &LinkFacts, invocation: &Invocation) -> bool {
-        let mut requirement = Requirement::on(link, Verb::Create);
-        (requirement.owner, requirement.kind) = (None, None);
-        self.miss(&requirement, invocation).is_none()
-    }
-
-    /// Whether it allows creating a link of this kind and name in this link's namespace.
-    pub fn may_create(&self, link: &LinkFacts, invocation: &Invocation) -> bool {
-        let mut requirement = Requirement::on(link, Verb::Create);
-        requirement.owner = None;
-        self.miss(&requirement, invocation).is_none()
-    }
-}
-
-/// One link, existing or new, and what is done with it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Requirement {
-    pub namespace: Namespace,
-    /// None for a link that does not exist.
-    pub kind: Option<String>,
-    pub name: String,
-    /// None for a link that does not exist.
-    pub owner: Option<String>,
-    /// What is changed of it.
-    pub attributes: Vec<Attribute>,
-    pub verb: Verb,
-}
-
-impl Requirement {
-    fn on(link: &LinkFacts, verb: Verb) -> Self {
-        Self {
-            namespace: link.namespace,
-            kind: link.kind_if_there().map(str::to_owned),
-            name: link.name.clone(),
-            owner: link.owner_if_there().map(str::to_owned),
-            attributes: Vec::new(),
-            verb,
-        }
-    }
-
-    fn changing(link: &LinkFacts, attributes: impl Into<Vec<Attribute>>) -> Self {
-        Self {
-            attributes: attributes.into(),
-            ..Self::on(link, Verb::Update)
-        }
-    }
-}
-
-impl fmt::Display for Requirement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = self.kind.as_deref().unwrap_or("link");
-        write!(
-            f,
-            "{} {kind} `{}` in {}",
-            self.verb, self.name, self.namespace
-        )
-    }
 }

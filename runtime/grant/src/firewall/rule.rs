@@ -207,10 +207,8 @@ fn sentence(rule: &mut Sentence<'_>) -> String {
             "remove what the reference plugin of its name made for the container, in tables of {families}"
         )
     });
-    let own: Vec<Verb> = rule
-        .all_verbs()
-        .filter(|verb| *verb != Verb::Delete)
-        .collect();
+    let mut own = vec![Verb::Read, Verb::Write];
+    own.retain(|verb| rule.may(*verb));
     let Some(reference) = reference else {
         return own_tables(rule, &own, &families);
     };

@@ -78,23 +78,21 @@ fn has_all(link: &Value, member: &str, fields: &[&str]) -> Result<(), Missing> {
 /// A link by its name alone, for rules without kinds.
 pub(super) fn link(operation: &mut Map<String, Value>) -> Result<(), Missing> {
     let namespace = operation.get("namespace").cloned();
-    if let Some(Value::Object(link)) = operation.get_mut("link") {
-        link.entry("kind").or_insert_with(|| "link".into());
-        if let Some(namespace) = namespace {
-            link.insert("namespace".to_owned(), namespace);
-        }
-    }
+    by_name(operation.get_mut("link"), namespace);
     Ok(())
 }
 
 pub(super) fn route(operation: &mut Map<String, Value>) -> Result<(), Missing> {
-    let namespace = operation.get("namespace").cloned().unwrap_or_default();
-    let link = operation["route"].get_mut("link");
-    if let Some(Value::Object(link)) = link {
-        link.insert("kind".to_owned(), "link".into());
-        link.insert("namespace".to_owned(), namespace);
-    }
+    let namespace = operation.get("namespace").cloned();
+    by_name(operation["route"].get_mut("link"), namespace);
     Ok(())
+}
+
+fn by_name(link: Option<&mut Value>, namespace: Option<Value>) {
+    if let Some(Value::Object(link)) = link {
+        link.entry("kind").or_insert_with(|| "link".into());
+        link.extend(namespace.map(|namespace| ("namespace".to_owned(), namespace)));
+    }
 }
 
 /// A discipline by its word alone.

@@ -44,11 +44,6 @@ impl<'a> Sentence<'a> {
         self.rule.verbs().contains(&verb)
     }
 
-    /// The rule's verbs.
-    pub(crate) fn all_verbs(&self) -> impl Iterator<Item = Verb> {
-        self.rule.verbs().into_iter()
-    }
-
     /// "create and look at".
     pub(crate) fn verbs(&self) -> String {
         self.words_of(&self.rule.verbs())

@@ -1,0 +1,122 @@
+//! The kind of a new link, with the attributes of that kind.
+
+use serde::{Deserialize, Serialize};
+
+use super::{BridgeChanges, LinkFacts, Mac};
+use crate::namespace::Namespace;
+
+/// The kind of a link to create, with what only that kind has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum NewKind {
+    Veth {
+        peer: NewPeer,
+    },
+    Bridge(BridgeChanges),
+    Macvlan {
+        lower: LinkFacts,
+        mode: MacvlanMode,
+        bc_queue_len: Option<u32>,
+    },
+    Ipvlan {
+        lower: LinkFacts,
+        mode: IpvlanMode,
+    },
+    Vlan {
+        lower: LinkFacts,
+        id: u16,
+        protocol: VlanProtocol,
+    },
+    Dummy,
+    Tap(NewTap),
+    Vrf {
+        table: u32,
+    },
+    Ifb,
+}
+
+impl NewKind {
+    /// The kernel's word for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Veth { .. } => "veth",
+            Self::Bridge(_) => "bridge",
+            Self::Macvlan { .. } => "macvlan",
+            Self::Ipvlan { .. } => "ipvlan",
+            Self::Vlan { .. } => "vlan",
+            Self::Dummy => "dummy",
+            Self::Tap(_) => "tun",
+            Self::Vrf { .. } => "vrf",
+            Self::Ifb => "ifb",
+        }
+    }
+
+    /// The lower device of the new one.
+    pub fn lower(&self) -> Option<&LinkFacts> {
+        match self {
+            Self::Macvlan { lower, .. } | Self::Ipvlan { lower, .. } | Self::Vlan { lower, .. } => {
+                Some(lower)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn lower_mut(&mut self) -> Option<&mut LinkFacts> {
+        match self {
+            Self::Macvlan { lower, .. } | Self::Ipvlan { lower, .. } | Self::Vlan { lower, .. } => {
+                Some(lower)
+            }
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MacvlanMode {
+    Private,
+    Vepa,
+    Bridge,
+    Passthru,
+    Source,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IpvlanMode {
+    L2,
+    L3,
+    L3s,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum VlanProtocol {
+    #[serde(rename = "802.1Q")]
+    Ieee8021q,
+    #[serde(rename = "802.1ad")]
+    Ieee8021ad,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewTap {
+    pub owner: Option<u32>,
+    pub group: Option<u32>,
+    pub multi_queue: bool,
+    pub selinux_context: Option<String>,
+}
+
+/// The other end of a veth pair.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NewPeer {
+    pub namespace: Namespace,
+    /// If empty, the kernel chooses `vethN`.
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mac: Option<Mac>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    pub up: bool,
+    /// The owner's mark of a link in `host`: its alias.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+}
