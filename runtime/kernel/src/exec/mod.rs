@@ -117,13 +117,13 @@ pub fn run(permit: &Permit<Execute>, program: &Sealed, call: &Call) -> Result<En
         kill(&mut child);
     }
     let status = child.wait();
-    let said = said?;
+    let (output, messages) = said?;
     let status = status?;
     Ok(Ended {
         status: status.code(),
         signal: status.signal(),
-        output: said.output,
-        messages: said.messages,
+        output,
+        messages,
     })
 }
 
