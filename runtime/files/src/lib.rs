@@ -1,7 +1,7 @@
 //! Where weir's files are on a node, whose they are, and how one is replaced in one step.
 //!
 //! The ground that every other floor stands on, beside `weir-cni`: grants, records, caches, logs and plugins are
-//! files, and each of them is found through [`Paths`], read only after a look at its [`ownership`], and written with
+//! files, and each of them is found through [`Paths`], read only after a look at its [ownership](file_trust), and written with
 //! [`replace`].
 //!
 //! This crate knows nothing of what is in the files. It must not interpret their content, talk to the kernel about
