@@ -68,7 +68,7 @@ fn zones(state: &mut State) -> Result<&mut Zones> {
 
 fn sources<'a>(zones: &'a mut Zones, zone: &str) -> Result<&'a mut Vec<IpAddr>> {
     let sources = zones.get_mut(zone);
-    sources.ok_or_else(|| Error::not_found(format!("there is no zone `{zone}`")))
+    sources.ok_or_else(|| Error::not_found(format!("no such zone: `{zone}`")))
 }
 
 fn zone_of(zones: &Zones, source: IpAddr) -> Option<String> {

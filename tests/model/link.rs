@@ -81,7 +81,7 @@ impl Perform<GetPeer, Peer> for Model {
         }
         let peer = self.look(|state| Ok(find(state.of(link.namespace)?, link)?.peer));
         let peer = peer.while_doing(format_args!("find the peer of {link}"))?;
-        let no_peer = || Error::failed("the kernel does not tell it");
+        let no_peer = || Error::failed("the kernel does not report it");
         let (namespace, index) = peer.ok_or_else(no_peer)?;
         Ok(Peer {
             index,

@@ -48,7 +48,7 @@ pub(super) fn read_value(path: &PathBuf) -> io::Result<String> {
     Ok(value.strip_suffix('\n').unwrap_or(&value).to_owned())
 }
 
-/// Writes a parameter. Undo restores a parameter that others may rely on only under a condition ([`shared`]), and not one of
+/// Writes a parameter. Undo restores a parameter that others may rely on only under a condition (`shared`), and not one of
 /// a link that the invocation made.
 ///
 /// Errors: `NotFound`; `Invalid` for a key that is not below `net.`, a read-only parameter, or a value that the kernel

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_gate::Permit;
 use weir_grant::link::{AddVlans, BridgeVlan, DeleteVlans, Details, LinkFacts, ListVlans, NewKind};
-use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _, checks};
+use weir_kernel::{Changes, Perform, Result, WhileDoing as _, checks};
 
 use super::by_index_mut;
 use super::create::unsupported;
@@ -69,10 +69,9 @@ impl Perform<ListVlans, Vec<BridgeVlan>> for Model {
         let link = &permit.operation().link;
         self.look(|state| {
             let device = by_index_mut(state.of(link.namespace)?, link.index)?;
-            let why = || Error::invalid(format!("{link} is neither a bridge nor a bridge's port"));
             has_vlans(device)
                 .then(|| device.vlans.clone())
-                .ok_or_else(why)
+                .ok_or_else(|| checks::no_port(link))
         })
     }
 }

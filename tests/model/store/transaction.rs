@@ -197,5 +197,5 @@ impl Perform<Find, Vec<String>> for Store {
 }
 
 fn no_key(key: &str) -> Error {
-    Error::not_found(format!("there is no key `{key}`"))
+    Error::not_found(format!("no such key: `{key}`"))
 }

@@ -52,7 +52,7 @@ pub struct Ended {
     /// Its exit status; none if a signal ended it.
     pub status: Option<i32>,
     pub signal: Option<i32>,
-    /// At most [`MOST_OUTPUT`].
+    /// At most 4 MiB.
     pub output: Vec<u8>,
     /// At most [`MOST_MESSAGES`], from the beginning.
     pub messages: Vec<u8>,
@@ -117,13 +117,13 @@ pub fn run(permit: &Permit<Execute>, program: &Sealed, call: &Call) -> Result<En
         kill(&mut child);
     }
     let status = child.wait();
-    let said = said?;
+    let (output, messages) = said?;
     let status = status?;
     Ok(Ended {
         status: status.code(),
         signal: status.signal(),
-        output: said.output,
-        messages: said.messages,
+        output,
+        messages,
     })
 }
 

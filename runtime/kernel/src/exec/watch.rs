@@ -12,12 +12,6 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::output::{Beyond, Output};
 use super::{Error, Excess, MOST_MESSAGES, MOST_OUTPUT};
 
-/// What a program printed.
-pub(super) struct Said {
-    pub(super) output: Vec<u8>,
-    pub(super) messages: Vec<u8>,
-}
-
 struct Watched {
     process: OwnedFd,
     output: Output<ChildStdout>,
@@ -26,8 +20,8 @@ struct Watched {
 
 /// Watches a program until it ends, and no longer: processes that it leaves running may hold its pipes open.
 ///
-/// Errors: what it must be killed for; `Io`.
-pub(super) fn until_end(child: &mut Child, time: Duration) -> Result<Said, Error> {
+/// Returns its output and its messages. Errors: what it must be killed for; `Io`.
+pub(super) fn until_end(child: &mut Child, time: Duration) -> Result<(Vec<u8>, Vec<u8>), Error> {
     let deadline = Instant::now() + time;
     let missing = || io::Error::other("it was started without pipes");
     let output = child.stdout.take().ok_or_else(missing)?;
@@ -47,10 +41,10 @@ pub(super) fn until_end(child: &mut Child, time: Duration) -> Result<Said, Error
             break Excess::Output;
         }
         if has_ended {
-            return Ok(Said {
-                output: watched.output.into_bytes(),
-                messages: watched.messages.into_bytes(),
-            });
+            let Watched {
+                output, messages, ..
+            } = watched;
+            return Ok((output.into_bytes(), messages.into_bytes()));
         }
     };
     Err(Error::Killed {

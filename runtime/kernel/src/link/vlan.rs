@@ -55,6 +55,11 @@ impl Linux {
     }
 }
 
+/// The error for a link that has no VLANs.
+pub fn no_port(link: &LinkFacts) -> Error {
+    Error::invalid(format!("{link} is neither a bridge nor a bridge's port"))
+}
+
 /// Checks the ids of a range of VLANs. Errors: `Invalid`.
 pub fn check(vlan: &BridgeVlan) -> Result<()> {
     let BridgeVlan {
@@ -90,7 +95,7 @@ fn entries(vlan: &BridgeVlan) -> Vec<BridgeVlanInfo> {
 
 /// The VLANs of a bridge port, or of a bridge itself, in ascending order.
 ///
-/// Errors: `NotFound`; `Invalid` when it is neither.
+/// Errors: `NotFound`; `Invalid` if it is neither.
 impl Perform<ListVlans, Vec<BridgeVlan>> for Linux {
     fn perform(
         &mut self,
@@ -107,8 +112,7 @@ impl Perform<ListVlans, Vec<BridgeVlan>> for Linux {
         let ports = ports.while_doing(format_args!("list the VLANs of {link}"))?;
         let mut messages = ports.into_iter().filter_map(link_message);
         let message = messages.find(|message| message.header.index == link.index);
-        let why = || Error::invalid(format!("{link} is neither a bridge nor a bridge's port"));
-        Ok(ranges(&message.ok_or_else(why)?))
+        Ok(ranges(&message.ok_or_else(|| no_port(link))?))
     }
 }
 

@@ -26,7 +26,7 @@ impl KnownLinks {
         self.known.iter().find(is_it).map(|(_, link)| link)
     }
 
-    /// A link that was identified; none where there was none.
+    /// A link that was identified; none if it did not exist.
     pub fn known(&self, link: &LinkFacts) -> Option<&Link> {
         let found = self.get(link.namespace, link.index);
         found.filter(|_| !link.is_absent())
@@ -44,13 +44,8 @@ impl KnownLinks {
 
     /// Remembers where a link is now that has moved. Returns whether the invocation made it.
     pub fn note_moved(&mut self, from: (Namespace, u32), to: (Namespace, u32)) -> bool {
-        match self.made.iter_mut().find(|made| **made == from) {
-            Some(made) => {
-                *made = to;
-                true
-            }
-            None => false,
-        }
+        let made = self.made.iter_mut().find(|made| **made == from);
+        made.map(|made| *made = to).is_some()
     }
 
     /// Whether the invocation made a link.

@@ -5,8 +5,8 @@
 //! takes the same lock, so that both programs can be used together.
 //!
 //! A transaction: [`OpenRead`] or [`OpenWrite`] takes the lock; each operation is carried out on disk at once and noted in a
-//! journal; [`Transaction::commit`] keeps the changes; dropping the store reverts what was not committed, updates the index
-//! and releases the lock.
+//! journal; [`commit`](crate::Transaction::commit) keeps the changes; dropping the store reverts what was not committed,
+//! updates the index and releases the lock.
 //!
 //! The removal of a key must survive a power failure: otherwise a lease comes back, and its address is never free again.
 //! So a commit that removed keys syncs the directory. A creation need not survive, because the container does not either.
@@ -328,11 +328,8 @@ impl Store {
 
     fn no_key(&self, key: &str) -> Error {
         Error::not_found(match &self.open {
-            Some(open) => format!(
-                "there is no key `{key}` in `{}`",
-                open.directory.path().display()
-            ),
-            None => format!("there is no key `{key}`: the store does not exist"),
+            Some(open) => format!("no key `{key}` in `{}`", open.directory.path().display()),
+            None => format!("no key `{key}`: the store does not exist"),
         })
     }
 }

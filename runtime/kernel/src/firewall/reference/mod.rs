@@ -36,7 +36,7 @@ impl Perform<RemoveReference, u32> for Linux {
 
 /// How many rules and chains there are.
 ///
-/// Errors: as [`remove`].
+/// Errors: as [`RemoveReference`].
 pub fn count_reference(host: &mut NetworkNamespace, sought: &RemoveReference) -> Result<u32> {
     let traces = Traces::of(sought)?;
     let in_nftables = host.netfilter(|socket| nft::count(socket, &traces))?;
