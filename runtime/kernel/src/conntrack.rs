@@ -94,13 +94,10 @@ fn delete_in_kernel(socket: &mut NetfilterSocket, filter: &Filter) -> Result<boo
     if addresses.any(IpAddr::is_ipv6) {
         return Ok(false);
     }
-    let asked = |bytes: &mut Vec<u8>| ask_for(filter, bytes);
-    match socket.change(DELETE, address_family(filter.family).into(), asked) {
-        Ok(()) => Ok(true),
-        Err(refusal) => match refusal.errno {
-            Errno::EINVAL | Errno::EOPNOTSUPP => Ok(false),
-            _ => Err(refusal.into()),
-        },
+    let family = address_family(filter.family).into();
+    match socket.change(DELETE, family, |bytes| ask_for(filter, bytes)) {
+        Err(refusal) if matches!(refusal.errno, Errno::EINVAL | Errno::EOPNOTSUPP) => Ok(false),
+        outcome => Ok(outcome.map(|()| true)?),
     }
 }
 

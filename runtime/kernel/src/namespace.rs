@@ -256,14 +256,13 @@ impl NetworkNamespace {
     }
 
     fn open_netfilter(&self) -> Result<NetfilterSocket> {
-        let kept = match self.opened {
-            None => KEPT.take(),
-            Some(_) => None,
-        };
-        match kept {
-            Some(socket) if is_of_own(&socket).unwrap_or(false) => Ok(socket),
-            _ => self.enter(NetfilterSocket::open)?,
+        if self.opened.is_none()
+            && let Some(socket) = KEPT.take()
+            && is_of_own(&socket).unwrap_or(false)
+        {
+            return Ok(socket);
         }
+        self.enter(NetfilterSocket::open)?
     }
 }
 

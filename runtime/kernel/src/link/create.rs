@@ -61,17 +61,13 @@ fn check(wanted: &Create) -> Result<()> {
     if wanted.name.is_empty() && !matches!(wanted.kind, NewKind::Veth { .. }) {
         return Err(Error::invalid("only a veth can be created without a name"));
     }
-    if let Some(master) = wanted
-        .master
-        .as_ref()
-        .filter(|m| m.namespace != wanted.namespace)
-    {
-        return Err(Error::invalid(format!(
+    match &wanted.master {
+        Some(master) if master.namespace != wanted.namespace => Err(Error::invalid(format!(
             "the master is in {}, and the link would be in {}",
             master.namespace, wanted.namespace
-        )));
+        ))),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// A pair of veths, each end in its namespace from the start.

@@ -24,7 +24,7 @@ pub fn find_link(namespace: &mut NetworkNamespace, link: &LinkReference) -> Resu
 fn find_by_name(namespace: &mut NetworkNamespace, name: &str) -> Result<Link> {
     name::check(name)?;
     let which = namespace.which();
-    let missing = || format!("there is no link `{name}` in {which}");
+    let missing = || format!("no link `{name}` in {which}");
     match namespace.link(by_name(name)) {
         Ok(found) if found.name == name => Ok(found),
         Ok(other) => Err(Error::not_found(format!(
@@ -42,19 +42,18 @@ fn find_by_name(namespace: &mut NetworkNamespace, name: &str) -> Result<Link> {
 
 fn find_by_index(namespace: &mut NetworkNamespace, index: u32) -> Result<Link> {
     let which = namespace.which();
+    let missing = || Error::not_found(format!("no link {index} in {which}"));
     // The kernel's indexes are positive `int`s.
-    if i32::try_from(index).is_ok_and(|index| index > 0) {
-        match namespace.link(by_index(index)) {
-            Err(error) if error.is_not_found() => {}
-            Ok(found) => return Ok(found),
-            Err(error) => {
-                return Err(error.while_doing(format_args!("look for link {index} in {which}")));
-            }
-        }
+    if index == 0 || i32::try_from(index).is_err() {
+        return Err(missing());
     }
-    Err(Error::not_found(format!(
-        "there is no link with index {index} in {which}"
-    )))
+    namespace.link(by_index(index)).map_err(|error| {
+        if error.is_not_found() {
+            missing()
+        } else {
+            error.while_doing(format_args!("look for link {index} in {which}"))
+        }
+    })
 }
 
 /// The links of a namespace whose alias `is_meant`. Others may make and remove links meanwhile.

@@ -19,18 +19,16 @@ pub trait Facts {
     /// A link named by its index is looked up once in an invocation: the kernel does not reuse an index or change a link's
     /// kind. If it is gone, the kernel refuses the operation. If it was renamed since, its former name counts.
     fn identify(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts> {
-        let known = match link {
-            LinkReference::Index(index) => self.known_links().get(namespace, *index),
-            // Another link may have the name by now.
-            LinkReference::Name(_) => None,
-        };
-        match known {
-            Some(known) => Ok(LinkFacts {
+        if let LinkReference::Index(index) = link
+            && let Some(known) = self.known_links().get(namespace, *index)
+        {
+            return Ok(LinkFacts {
                 by_index: true,
                 ..known.facts(namespace)
-            }),
-            None => self.look_up(namespace, link),
+            });
         }
+        // Another link may have the name by now.
+        self.look_up(namespace, link)
     }
 
     /// The link that a request names, as it is now. Errors: those of

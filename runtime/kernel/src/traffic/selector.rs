@@ -33,11 +33,8 @@ impl Networks {
                 "no packet is both from {source} and to {destination}"
             )));
         }
-        let given = source.into_iter().chain(destination);
-        if let Some(wrong) = given
-            .into_iter()
-            .find(|network| network.trunc() != *network)
-        {
+        let mut given = source.into_iter().chain(destination);
+        if let Some(wrong) = given.find(|network| network.trunc() != *network) {
             return Err(Error::invalid(format!(
                 "{wrong} has bits behind its prefix: expected {}",
                 wrong.trunc()
