@@ -2,11 +2,13 @@
 //! has rules about these.
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use weir_grant::document::Digest;
 
 use crate::subject::Subject;
 
 /// An event. Its members are the record's arguments.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Event<'a> {
@@ -18,7 +20,6 @@ pub enum Event<'a> {
     /// A component was installed as a plugin.
     Added {
         /// The component that it replaced.
-        #[serde(skip_serializing_if = "Option::is_none")]
         replaced: Option<&'a Digest>,
     },
     /// An installed plugin was removed.
@@ -33,10 +34,8 @@ pub enum Event<'a> {
         /// Its file.
         document: &'a str,
         /// Of the file's bytes; none if the file did not exist.
-        #[serde(skip_serializing_if = "Option::is_none")]
         before: Option<&'a Digest>,
         /// Of the file's bytes; none if the file does not exist.
-        #[serde(skip_serializing_if = "Option::is_none")]
         after: Option<&'a Digest>,
     },
 }

@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use serde_with::skip_serializing_none;
 
 /// The attachment and the plugin of an invocation, the same for all its records.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Subject {
     /// `ADD`, `DEL`, `CHECK`, `STATUS` or `GC`; empty if there is no command.
@@ -12,10 +14,8 @@ pub struct Subject {
     pub ifname: String,
     pub network: String,
     /// The NetworkAttachmentDefinition that the network comes from, if any.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
     /// The Kubernetes pod, as `namespace/name`, if the runtime passes it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pod: Option<String>,
     pub plugin: String,
     pub digest: String,

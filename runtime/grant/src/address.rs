@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::facts::LinkFacts;
 use super::field::types::{InNamespace, Kinds, LinkNames, Owners};
@@ -20,18 +21,16 @@ use super::verb::Verb;
 use super::word::words;
 
 /// Adds an address to a link.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Add {
     pub link: LinkFacts,
     pub address: IpNet,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<IpAddr>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub broadcast: Option<IpAddr>,
     pub no_duplicate_detection: bool,
     pub no_prefix_route: bool,
     /// The host route that its network overlaps, if a rule of the grant bounds `overlaps`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlap: Option<Overlap>,
 }
 

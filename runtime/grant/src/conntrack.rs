@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::address::Family;
 use super::field::Has::{self, One};
@@ -41,19 +42,17 @@ impl Protocol {
 }
 
 /// Which entries. Absent fields match everything.
+#[skip_serializing_none]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Filter {
     pub family: Family,
     pub protocol: Protocol,
     /// The original direction's destination.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<IpAddr>,
     /// The original direction's destination port.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
     /// The reply direction's source.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_source: Option<IpAddr>,
 }
 

@@ -6,6 +6,7 @@ mod rule;
 mod state;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 pub use self::kind::{IpvlanMode, MacvlanMode, NewKind, NewPeer, NewTap, VlanProtocol};
 pub use self::mac::Mac;
@@ -17,6 +18,7 @@ use super::operation::{Operation, names_links, operations};
 use super::verb::Verb;
 
 /// Creates a link.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Create {
     pub namespace: Namespace,
@@ -24,19 +26,13 @@ pub struct Create {
     pub name: String,
     #[serde(flatten)]
     pub kind: NewKind,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mac: Option<Mac>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub txqlen: Option<u32>,
     pub up: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub master: Option<LinkFacts>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
     /// The owner's mark of a link in `host`: its alias.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
 
@@ -87,29 +83,20 @@ pub enum NewMaster {
 }
 
 /// Changes attributes of a link.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Update {
     pub link: LinkFacts,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub up: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mac: Option<Mac>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub txqlen: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub promiscuous: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub all_multicast: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub master: Option<NewMaster>,
     /// The new owner's mark of a link in `host`; empty for none. No plugin can set it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
 
@@ -152,21 +139,19 @@ impl Update {
 }
 
 /// Changes a bridge port's flags.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UpdatePort {
     pub link: LinkFacts,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hairpin: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub isolated: Option<bool>,
 }
 
 /// A bridge's settings; absent ones stay as they are, or at the kernel's defaults.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BridgeChanges {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub vlan_filtering: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub default_pvid: Option<u16>,
 }
 

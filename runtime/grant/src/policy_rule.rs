@@ -5,6 +5,7 @@ use std::fmt;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::address::Family;
 use super::field::types::{InNamespace, Numbers, Ranges, Words};
@@ -19,23 +20,17 @@ use super::rule::declare::rule;
 use super::verb::Verb;
 
 /// A policy routing rule of one namespace. Absent selectors match every packet.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PolicyRule {
     pub family: Family,
     /// Lower is earlier. Absent if the kernel is to choose.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<IpNet>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<IpNet>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub input_link: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub output_link: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mark_mask: Option<u32>,
     /// The table to look up.
     pub table: u32,

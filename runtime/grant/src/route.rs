@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::address::Family;
 use super::facts::LinkFacts;
@@ -36,26 +37,19 @@ pub enum RouteKind {
 }
 
 /// A route of one namespace. A plugin names its links; the kernel reports their indexes (`Route<u32>`).
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound(deserialize = "L: Deserialize<'de>"))]
 pub struct Route<L = LinkFacts> {
     pub destination: IpNet,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<L>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<IpAddr>,
     pub table: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<u8>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub advmss: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<u8>,
     pub kind: RouteKind,
     pub on_link: bool,
@@ -113,11 +107,10 @@ impl<L> Route<L> {
 }
 
 /// One of several equal-cost next hops.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NextHop<L = LinkFacts> {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<L>,
     /// 1 to 256.
     pub weight: u16,
@@ -152,18 +145,14 @@ pub struct Delete {
 }
 
 /// Lists routes that match a filter; absent fields match everything.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct List {
     pub namespace: Namespace,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<Family>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<IpNet>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkFacts>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub table: Option<u32>,
 }
 

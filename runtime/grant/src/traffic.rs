@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::facts::LinkFacts;
 use super::field::Has::{self, One};
@@ -188,14 +189,13 @@ impl<L> Action<L> {
 }
 
 /// A filter of a discipline.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter<L = LinkFacts> {
     pub parent: Handle,
     /// Lower is earlier; 0 lets the kernel choose.
     pub priority: u16,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<IpNet>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<IpNet>,
     pub action: Action<L>,
 }

@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 use weir_cni::{AddResult, Args, Code, Command, Error, NetworkConfigList, from_json_assuming};
 use weir_files::file_trust::{self, Untrusted};
 use weir_files::{Durability, Paths};
@@ -18,6 +19,7 @@ use super::trust::unread;
 /// libcni's name for the format.
 const KIND: &str = "cniCacheV1";
 
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cached {
@@ -29,12 +31,9 @@ pub struct Cached {
     pub network_name: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub netns: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cni_args: Option<Vec<(String, String)>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability_args: Option<Map<String, Value>>,
     /// The list's result, in the version of the list.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 use weir_cni::{Args, Command, Error, NetworkConfigList};
 use weir_sandbox::Sandbox;
 
@@ -21,6 +22,7 @@ use super::source::Source;
 const VERSION: u64 = 2;
 
 /// The attachments of a container.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
@@ -36,12 +38,10 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     netns: String,
     /// The namespace that was at `netns`, so that another one in its place is not mistaken for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     namespace: Option<NamespaceId>,
     /// `CNI_ARGS`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     args: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<PodName>,
     /// In the order in which they are made.
     pub attachments: Vec<RecordedAttachment>,

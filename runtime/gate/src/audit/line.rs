@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 use sha2::{Digest as _, Sha256};
 use weir_grant::Closest;
 
@@ -58,27 +59,25 @@ pub(super) struct Denial<'a> {
 }
 
 /// The outcome.
+#[skip_serializing_none]
 #[derive(Clone, Serialize)]
 pub(super) struct Answer<'a> {
     pub answer: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub microseconds: Option<u64>,
     /// The previous value of what was changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<&'a Value>,
 }
 
 /// The outcome of operations whose records are in the log already.
+#[skip_serializing_none]
 #[derive(Serialize)]
 pub(super) struct Answered<'a> {
     /// The first of the records.
     pub answered: u64,
     /// The last, if one answer is for several.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub through: Option<u64>,
     pub invocation: &'a str,
     /// `refused`, if weir refused what the grant allowed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<&'static str>,
     #[serde(flatten)]
     pub answer: Answer<'a>,

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::super::link::Mac;
 use super::super::word::words;
@@ -215,13 +216,12 @@ pub struct Nat {
     pub options: NatOptions,
 }
 
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NatTarget {
     Fixed {
-        #[serde(skip_serializing_if = "Option::is_none")]
         address: Option<IpAddr>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         port: Option<u16>,
     },
     FromMap {
@@ -292,6 +292,7 @@ words! {
     }
 }
 
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
     pub chain: String,
@@ -302,10 +303,8 @@ pub struct Rule {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub statements: Vec<Statement>,
     /// At most 128 bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// Only in answers.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub handle: Option<u64>,
 }
 
@@ -375,17 +374,16 @@ impl ElementData {
     }
 }
 
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Element {
     pub key: Vec<Value>,
     /// The last key of a range, in an `interval` set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub key_end: Option<Vec<Value>>,
     #[serde(default, skip_serializing_if = "ElementData::is_none")]
     pub data: ElementData,
     /// At most 128 bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }
 

@@ -1,6 +1,7 @@
 //! The kind of a new link, with the attributes of that kind.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{BridgeChanges, LinkFacts, Mac};
 use crate::namespace::Namespace;
@@ -106,17 +107,15 @@ pub struct NewTap {
 }
 
 /// The other end of a veth pair.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NewPeer {
     pub namespace: Namespace,
     /// If empty, the kernel chooses `vethN`.
     pub name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mac: Option<Mac>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
     pub up: bool,
     /// The owner's mark of a link in `host`: its alias.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }

@@ -7,6 +7,7 @@ mod tests;
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 use weir_cni::Dns;
 
 pub(crate) use annotation::annotation;
@@ -16,22 +17,20 @@ pub(crate) use source::of;
 pub(crate) const NETWORK_STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
 
 /// One attachment's map (section 5.3), with its keys in the order in which they are written.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Status {
     /// 5.3.1: `namespace/name` of a NetworkAttachmentDefinition, or the default network's name.
     pub name: String,
     /// 5.3.2: the interface in the pod's network namespace.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
     /// 5.3.3: that interface's addresses, without prefix lengths.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ips: Vec<String>,
     /// 5.3.4: that interface's hardware address.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
     /// That interface's MTU in bytes, of results of 1.1.0.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
     /// 5.3.5: whether this is the cluster-wide default network.
     pub default: bool,
@@ -45,6 +44,5 @@ pub(crate) struct Status {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gateway: Vec<String>,
     /// The device information of the attachment's device, unchanged.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub device_info: Option<Value>,
 }

@@ -6,6 +6,7 @@ use crate::cli::policy::lint::{Remark, Weight, remarks};
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use weir_files::Paths;
 use weir_grant::diagnostic::Diagnostic;
 use weir_grant::{Capabilities, Document, Section};
@@ -29,19 +30,17 @@ pub struct Arguments {
 }
 
 /// What was found in one document.
+#[skip_serializing_none]
 #[derive(Default, Serialize)]
 struct Checked {
     /// The file, or `shipped`.
     from: String,
     valid: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     /// What is wrong, each with its line and column.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     mistakes: Vec<Diagnostic>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     plugin: Option<String>,
     remarks: Vec<Remark>,
 }

@@ -4,6 +4,7 @@ use crate::cli::policy::describe::{limits, subject};
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use weir_files::Paths;
 use weir_grant::pattern::Pattern;
 use weir_grant::rule::{RuleFields, rules_of};
@@ -28,6 +29,7 @@ pub struct Arguments {
     format: Format,
 }
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown {
@@ -41,14 +43,11 @@ struct Shown {
     #[serde(skip)]
     is_built_in: bool,
     state: State,
-    #[serde(skip_serializing_if = "Option::is_none")]
     because: Option<String>,
     networks: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     allowed: Vec<Allowed>,
     /// For tenants; none without such a section.
-    #[serde(skip_serializing_if = "Option::is_none")]
     tenants: Option<ForTenants>,
     not_allowed: Vec<Capability>,
     limits: Vec<String>,

@@ -2,18 +2,18 @@
 
 use anyhow::Result;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use weir_sandbox::{Listed, Plugin, Sandbox};
 
 use crate::cli::output::{Answer, Format, say};
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct Line {
     name: String,
     built_in: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     /// Why it cannot be run, and what to do.
-    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
 

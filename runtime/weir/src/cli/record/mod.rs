@@ -10,6 +10,7 @@ use clap::ValueEnum;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 use weir_gate::{Denied, EVENT_CAPABILITIES};
 use weir_grant::operation_names::recorded;
 use weir_grant::query::Query;
@@ -46,18 +47,16 @@ impl Verdict {
 }
 
 /// A record, with what all records of its invocation share. Unknown members of a line are ignored.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
     /// When it was written: for a change, before it was made.
     pub time: Timestamp,
     /// The node's name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// One call of one plugin; none in older logs.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub invocation: Option<String>,
     /// The record's number in its invocation, from 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     pub command: String,
     /// Empty for STATUS and GC, which are not about a container.
@@ -67,10 +66,8 @@ pub struct Record {
     pub ifname: String,
     pub network: String,
     /// The NetworkAttachmentDefinition of the network, if it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
     /// The Kubernetes pod, as `namespace/name`, if the runtime told it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pod: Option<String>,
     pub plugin: String,
     pub digest: String,
@@ -83,27 +80,22 @@ pub struct Record {
     #[serde(default)]
     pub arguments: Value,
     /// The size of all arguments in bytes, if only a part is recorded.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub shortened_from: Option<u64>,
     /// The digest of all arguments, if only a part is recorded.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments_sha256: Option<String>,
     pub verdict: Verdict,
     /// The rules that allowed it, as `link[0]`.
     #[serde(default)]
     pub rules: Vec<String>,
     /// What a denied operation would have needed: `create bridge `br0` in host`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub requirement: Option<String>,
     /// For a denial, the closest rule, and the field that did not match.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub closest: Option<Closest>,
     /// `ok`, the kernel's error, or what the plugin was told instead. None if the invocation was killed before.
+    #[serialize_always]
     pub answer: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub microseconds: Option<u64>,
     /// Former values of what was changed, by the names of the arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<Value>,
 }
 
