@@ -53,20 +53,17 @@ impl Perform<Read, Link> for Model {
 
 impl Perform<List, Vec<Link>> for Model {
     fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Link>> {
-        let List {
-            namespace,
-            kind,
-            master,
-        } = permit.operation();
+        let list = permit.operation();
         self.look(|state| {
             let links = state
-                .of(*namespace)?
+                .of(list.namespace)?
                 .links
                 .iter()
                 .map(|device| &device.link);
             let wanted = links.filter(|link| {
-                kind.as_ref().is_none_or(|kind| *kind == link.kind)
-                    && master.is_none_or(|master| link.master == Some(master))
+                let is_master = |master| link.master == Some(master);
+                list.kind.as_ref().is_none_or(|kind| *kind == link.kind)
+                    && list.master.is_none_or(is_master)
             });
             Ok(wanted.cloned().collect())
         })

@@ -136,30 +136,22 @@ impl Perform<Get, Vec<u8>> for Store {
 
 impl Perform<Put> for Store {
     fn perform(&mut self, permit: &Permit<Put>, _: &mut Changes<'_>) -> Result<()> {
-        let Put {
-            location,
-            key,
-            value,
-        } = permit.operation();
-        checks::entry(slice::from_ref(key), value)?;
-        self.check_writable(location)?;
-        self.set(key, Some(value.clone()));
+        let put = permit.operation();
+        checks::entry(slice::from_ref(&put.key), &put.value)?;
+        self.check_writable(&put.location)?;
+        self.set(&put.key, Some(put.value.clone()));
         Ok(())
     }
 }
 
 impl Perform<Claim, Option<String>> for Store {
     fn perform(&mut self, permit: &Permit<Claim>, _: &mut Changes<'_>) -> Result<Option<String>> {
-        let Claim {
-            location,
-            keys,
-            value,
-        } = permit.operation();
-        checks::entry(keys, value)?;
-        self.check_writable(location)?;
-        let free = keys.iter().find(|key| !self.now.contains_key(*key));
+        let claim = permit.operation();
+        checks::entry(&claim.keys, &claim.value)?;
+        self.check_writable(&claim.location)?;
+        let free = claim.keys.iter().find(|key| !self.now.contains_key(*key));
         if let Some(key) = free {
-            self.set(key, Some(value.clone()));
+            self.set(key, Some(claim.value.clone()));
         }
         Ok(free.cloned())
     }

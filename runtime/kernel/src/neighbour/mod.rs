@@ -86,19 +86,16 @@ fn is_set(
 /// Removes an entry. Errors: `NotFound`.
 impl Perform<Delete> for Linux {
     fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
-        let Delete {
-            link,
-            address,
-            proxy,
-        } = permit.operation();
+        let delete = permit.operation();
+        let (link, address) = (&delete.link, delete.address);
         let remove = |flags| {
-            let mut entry = about(link, *address);
+            let mut entry = about(link, address);
             entry.header.flags = flags;
             RouteNetlinkMessage::DelNeighbour(entry)
         };
         let (ordinary, proxied) = (NeighbourFlags::empty(), NeighbourFlags::Proxy);
         let socket = self.route(link.namespace)?;
-        let deleted = match proxy {
+        let deleted = match delete.proxy {
             Some(true) => socket.change(remove(proxied), 0),
             Some(false) => socket.change(remove(ordinary), 0),
             None => match socket.change(remove(ordinary), 0) {

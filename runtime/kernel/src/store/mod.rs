@@ -225,16 +225,12 @@ impl Perform<Get, Vec<u8>> for Store {
 /// for [`Get`].
 impl Perform<Put> for Store {
     fn perform(&mut self, permit: &Permit<Put>, _: &mut Changes<'_>) -> Result<()> {
-        let Put {
-            location,
-            key,
-            value,
-        } = permit.operation();
-        key::check_entry(slice::from_ref(key), value)?;
-        let open = self.writable(location)?;
-        let before = open.directory.read(key)?;
-        open.check_room(before.as_deref(), value)?;
-        open.set(key, before, Some(value.clone()))
+        let put = permit.operation();
+        key::check_entry(slice::from_ref(&put.key), &put.value)?;
+        let open = self.writable(&put.location)?;
+        let before = open.directory.read(&put.key)?;
+        open.check_room(before.as_deref(), &put.value)?;
+        open.set(&put.key, before, Some(put.value.clone()))
     }
 }
 
@@ -242,18 +238,15 @@ impl Perform<Put> for Store {
 /// a directory. Errors: `exhausted`; `invalid`.
 impl Perform<Claim, Option<String>> for Store {
     fn perform(&mut self, permit: &Permit<Claim>, _: &mut Changes<'_>) -> Result<Option<String>> {
-        let Claim {
-            location,
-            keys,
-            value,
-        } = permit.operation();
-        key::check_entry(keys, value)?;
-        let open = self.writable(location)?;
-        open.check_room(None, value)?;
+        let claim = permit.operation();
+        key::check_entry(&claim.keys, &claim.value)?;
+        let open = self.writable(&claim.location)?;
+        open.check_room(None, &claim.value)?;
         open.before_change();
-        let claimed = open.directory.claim(keys, value)?.map(str::to_owned);
+        let claimed = open.directory.claim(&claim.keys, &claim.value)?;
+        let claimed = claimed.map(str::to_owned);
         if let Some(key) = &claimed {
-            open.note(key, None, Some(value.clone()));
+            open.note(key, None, Some(claim.value.clone()));
         }
         Ok(claimed)
     }

@@ -199,17 +199,14 @@ pub fn standing_discipline(
 /// Removes a discipline, if it is still the one that was found. Errors: `NotFound`.
 impl Perform<DeleteQdisc> for Linux {
     fn perform(&mut self, permit: &Permit<DeleteQdisc>, _: &mut Changes<'_>) -> Result<()> {
-        let DeleteQdisc {
-            link,
-            parent,
-            standing,
-        } = permit.operation();
-        let Some(standing) = standing else {
+        let delete = permit.operation();
+        let (link, parent) = (&delete.link, delete.parent);
+        let Some(standing) = &delete.standing else {
             return Err(Error::not_found(format!(
                 "no discipline to remove from {link} at {parent}"
             )));
         };
-        let mut message = about(link, *parent, standing.handle.0);
+        let mut message = about(link, parent, standing.handle.0);
         let kind = TcAttribute::Kind(standing.discipline.clone());
         message.attributes.push(kind);
         self.route(link.namespace)?
