@@ -138,14 +138,13 @@ pub(super) fn of_link(
         .route()?
         .dump(&RouteNetlinkMessage::GetAddress(question))
         .while_doing(format_args!("list the addresses of {link}"))?;
-    let messages = answer.into_iter().filter_map(|object| match object {
-        RouteNetlinkMessage::NewAddress(message) => Some(message),
+    let addresses = answer.into_iter().filter_map(|object| match object {
+        RouteNetlinkMessage::NewAddress(message) if message.header.index == link.index => {
+            read(message)
+        }
         _ => None,
     });
-    Ok(messages
-        .filter(|message| message.header.index == link.index)
-        .filter_map(read)
-        .collect())
+    Ok(addresses.collect())
 }
 
 /// Waits until no IPv6 address of the link is tentative, as long as the operation says and until

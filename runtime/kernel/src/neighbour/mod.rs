@@ -137,15 +137,14 @@ fn dump(
     let answer = namespace
         .route()?
         .dump(&RouteNetlinkMessage::GetNeighbour(question))?;
-    let messages = answer.into_iter().filter_map(|object| match object {
-        RouteNetlinkMessage::NewNeighbour(message) => Some(message),
+    let entries = answer.into_iter().filter_map(|object| match object {
+        // Kernels before 5.0 do not filter proxy entries.
+        RouteNetlinkMessage::NewNeighbour(message) if message.header.ifindex == link.index => {
+            read(message)
+        }
         _ => None,
     });
-    // Kernels before 5.0 do not filter proxy entries.
-    Ok(messages
-        .filter(|message| message.header.ifindex == link.index)
-        .filter_map(read)
-        .collect())
+    Ok(entries.collect())
 }
 
 fn about(link: &LinkFacts, address: IpAddr) -> NeighbourMessage {

@@ -367,11 +367,8 @@ impl Table {
         let found = entries
             .iter()
             .fold(0, |sum: u64, e| sum.wrapping_add(e.sum()));
-        if found == sum {
-            Ok(content)
-        } else {
-            Err(ErrorKind::InvalidData.into())
-        }
+        let content = Some(content).filter(|_| found == sum);
+        content.ok_or_else(|| ErrorKind::InvalidData.into())
     }
 }
 

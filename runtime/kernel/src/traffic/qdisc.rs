@@ -216,10 +216,10 @@ impl Perform<DeleteQdisc> for Linux {
                 Some(Errno::EINVAL) => error.with_code(Code::NotFound),
                 _ => error,
             })
-            .map_err(|e| {
-                let Standing { handle, discipline } = standing;
-                e.while_doing(format_args!("remove {discipline} {handle} from {link}"))
-            })
+            .while_doing(format_args!(
+                "remove {} {} from {link}",
+                standing.discipline, standing.handle
+            ))
     }
 }
 
