@@ -241,7 +241,10 @@ fn a_weir_with_nothing_inside_says_so() {
     let missing = missing.expect("nothing is inside");
     assert_contains(&missing, &["without the standard plugins"]);
     let catalogue = sandbox::Catalogue::new(&Paths::below("/nowhere"));
-    let error = catalogue.find("bridge").err().expect("there is no plugin");
+    let error = catalogue
+        .find("bridge")
+        .err()
+        .expect("the plugin is not found");
     assert_eq!(error.code, sandbox::codes::NO_PLUGIN);
     assert!(error.details.contains(&missing), "{}", error.details);
     let hostile = sandbox::hostile()

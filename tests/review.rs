@@ -116,7 +116,7 @@ fn the_review_of_a_plugin_shows_real_output() -> Result<()> {
     let differs = shown.iter().zip(&real).find(|(shown, real)| shown != real);
     assert_eq!(
         differs, None,
-        "docs/review.md is not what weir prints; UPDATE_DOCS=1 mends it"
+        "docs/review.md is not what weir prints; UPDATE_DOCS=1 updates it"
     );
     assert_eq!(shown.len(), real.len(), "docs/review.md has other lines");
     Ok(())

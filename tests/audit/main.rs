@@ -115,7 +115,7 @@ fn denial(time: &str, network: &str, requirement: &str, closest: Option<&str>) -
         network,
         json!({
             "plugin": "greedy", "verdict": "denied", "rules": closest.into_iter().collect::<Vec<_>>(),
-            "answer": format!("the grant does not allow to {requirement} ({reason})"),
+            "answer": format!("the grant does not allow to {requirement} ({reason})"), // in older logs
         }),
     );
     record

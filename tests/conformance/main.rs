@@ -57,7 +57,7 @@ fn the_page_is_what_the_tests_names_say() -> Result<()> {
     }
     assert!(
         fs::read_to_string(&path).is_ok_and(|shown| shown == page),
-        "docs/conformance.md is not what the tests' names say; UPDATE_DOCS=1 mends it"
+        "docs/conformance.md is not what the tests' names say; UPDATE_DOCS=1 updates it"
     );
     Ok(())
 }

@@ -200,7 +200,7 @@ fn each_rule_that_is_deleted_comes_back_in_its_place() -> Result<()> {
             let checked = side.call("CHECK", FIRST, &first, None)?;
             ensure!(
                 checked.succeeded(),
-                "CHECK after all is mended: {checked:?}"
+                "CHECK after all is repaired: {checked:?}"
             );
         }
     }

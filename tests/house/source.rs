@@ -265,7 +265,7 @@ fn named(before: &Segments, last: &syn::Ident, name: &syn::Ident) -> Imported {
     }
 }
 
-/// Collects the paths of an item, also those that stand in a macro's arguments.
+/// Collects the paths of an item, also those in a macro's arguments.
 #[derive(Default)]
 struct Paths {
     found: Vec<Segments>,

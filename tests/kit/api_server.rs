@@ -241,7 +241,7 @@ impl ApiServer {
     /// An annotation of a pod.
     pub fn annotation(&self, namespace: &str, name: &str, key: &str) -> Result<Option<String>> {
         let pod = self.pod(namespace, name)?;
-        ensure!(!pod.is_null(), "there is no pod {namespace}/{name}");
+        ensure!(!pod.is_null(), "no such pod: {namespace}/{name}");
         let value = pod["metadata"]["annotations"][key].as_str();
         Ok(value.map(str::to_owned))
     }

@@ -153,7 +153,7 @@ fn events_tell_about_the_pod_in_order() -> Result<()> {
     };
     let told = [
         event(EventKind::Normal, "AddedInterface", "Add eth0"),
-        event(EventKind::Warning, "NoNetwork", "there is no network lan"),
+        event(EventKind::Warning, "NoNetwork", "no such network: lan"),
     ];
     scene.cluster.report(&pod, &told)?;
     let mut events = scene.server.events(&pod.namespace)?;

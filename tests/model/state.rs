@@ -159,7 +159,7 @@ pub struct Device {
     pub link: Link,
     /// The other end of a veth.
     pub peer: Option<(Namespace, u32)>,
-    /// What it stands on.
+    /// Its lower device.
     pub lower: Option<(Namespace, u32)>,
     /// Bridge VLANs.
     pub vlans: Vec<BridgeVlan>,

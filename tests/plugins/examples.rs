@@ -74,7 +74,7 @@ impl Place {
         let result = self.run("ADD", &self.attached)?.result();
         assert_eq!(
             result["ips"], self.attached["ips"],
-            "the result is handed on"
+            "the result is passed on"
         );
         look()?;
         self.run("CHECK", &result)?.result();

@@ -323,7 +323,7 @@ mod tests {
         let root = root();
         allow(&root, "a", 0o1777);
         assert_eq!(opened(&root, "a/b/file").unwrap(), "content");
-        // But what stands there must be weir's own.
+        // But what is there must be weir's own.
         allow(&root, "a/b", 0o1777);
         let listed = check_directory(&root.path().join("a/b"), root.path());
         assert!(matches!(listed, Err(Untrusted::Exposed(_))), "{listed:?}");

@@ -1,4 +1,4 @@
-//! Authorises an operation, records it, and hands out the permit to carry it out.
+//! Authorises an operation, records it, and issues the permit for carrying it out.
 //!
 //! Every privileged act of a plugin goes through [`Gate::perform`]: the functions of the kernel layer take a [`Permit`],
 //! which only this crate makes. So the compiler checks that every act was authorised and recorded. A change is in the

@@ -44,7 +44,7 @@ impl Denied {
     pub fn is_said_by(&self, answer: &str) -> bool {
         let former = || {
             format!(
-                "the grant does not allow to {} ({})",
+                "the grant does not allow to {} ({})", // in older logs
                 self.requirement,
                 self.reason()
             )

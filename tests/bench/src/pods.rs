@@ -1,7 +1,7 @@
 //! Pods with a second network: weir as the delegating plugin, against an API server on the same machine
 //! over TLS.
 //!
-//! Nothing else is measured beside it: what Multus 4.2.4 takes for the same was measured once and stands
+//! Nothing else is measured beside it: what Multus 4.2.4 takes for the same was measured once and is
 //! in the table.
 
 use std::ffi::OsStr;

@@ -152,7 +152,7 @@ impl Step<'_> {
         }
     }
 
-    /// Puts a rule before the one that stands there, or last.
+    /// Puts a rule before the one at this place, or last.
     fn add_rule(&mut self, rule: &Rule, at: usize) -> Result<()> {
         self.check_chain(&rule.chain)?;
         for statement in &rule.statements {

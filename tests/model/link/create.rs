@@ -14,7 +14,7 @@ use crate::kernel::Model;
 use crate::state::{Device, Machine};
 use crate::sysctl;
 
-/// The MTU of what stands on nothing, and the longest queue of most.
+/// The MTU of what has no lower device, and the longest queue of most.
 const MTU: u32 = 1500;
 const TXQLEN: u32 = 1000;
 

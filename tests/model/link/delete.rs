@@ -21,7 +21,7 @@ impl Perform<Delete> for Model {
     }
 }
 
-/// Deletes a link, with its peer and what stands on it. Errors: `NotFound`, `Unsupported`.
+/// Deletes a link, with its peer and its upper devices. Errors: `NotFound`, `Unsupported`.
 pub(crate) fn delete(machine: &mut Machine, link: &LinkFacts) -> Result<()> {
     let doing = format_args!("delete {link}");
     let network = machine.state.of(link.namespace)?;

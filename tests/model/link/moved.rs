@@ -67,7 +67,7 @@ fn arrived(mut device: Device, wanted: &Move) -> Device {
     device
 }
 
-/// Has those that stand on a link, or are its peer, know where it is.
+/// Has the upper devices of a link, or its peer, know where it is.
 fn follow(state: &mut State, from: (Namespace, u32), to: Namespace) {
     for namespace in [Namespace::Host, Namespace::Container] {
         let links = state

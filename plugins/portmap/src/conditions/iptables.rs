@@ -61,7 +61,7 @@ fn module(words: &mut Words, option: &str) -> Result<Option<Condition>, Error> {
     }
 }
 
-/// A comment's words go on to the next option.
+/// A comment's words continue up to the next option.
 fn comment(words: &mut Words) -> Result<Option<Condition>, Error> {
     words.take_after("--comment")?;
     while words

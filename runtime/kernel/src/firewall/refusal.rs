@@ -197,7 +197,7 @@ enum Blamed {
     ChainHook,
 }
 
-/// Finds what stands at an offset of a message.
+/// Finds what is at an offset of a message.
 fn blame(message: &[u8], offset: usize) -> Option<Blamed> {
     let length = u32::from_ne_bytes(*message.first_chunk()?) as usize;
     let kind = u16::from_ne_bytes(*message.get(4..)?.first_chunk()?) & 0xff;

@@ -49,7 +49,7 @@ enum Data {
     Values(Parts),
 }
 
-/// Where an element stands in what the kernel stores: a range of a set with one part has two
+/// Where an element is in what the kernel stores: a range of a set with one part has two
 /// entries, its first key and the one behind its last.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {

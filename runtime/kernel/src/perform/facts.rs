@@ -67,7 +67,7 @@ pub trait Facts {
     /// An element of a set of the table that a transaction is about. Errors: `NoNamespace`, `Failed`.
     fn find_element(&mut self, apply: &Apply, set: &str, key: &[Value]) -> Result<Option<Element>>;
 
-    /// The discipline that stands at a place of a link. Errors: `NotFound` for a link that is gone, `NoNamespace`.
+    /// The discipline at a place of a link. Errors: `NotFound` for a link that is gone, `NoNamespace`.
     fn standing_discipline(&mut self, link: &LinkFacts, parent: Handle)
     -> Result<Option<Standing>>;
 }

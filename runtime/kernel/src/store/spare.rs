@@ -29,7 +29,7 @@ const EXECUTABLE: u32 = 0o111;
 /// fcntl(2), the same on every architecture.
 const F_SETSIG: c_int = 10;
 
-/// Writes `value` into the spare, if there is one that can stand in for `key`'s file. It then has
+/// Writes `value` into the spare, if there is one that can become `key`'s file. It then has
 /// `key`'s mode and owner.
 pub(super) fn fill(dir: &Dir, key: &str, value: &[u8]) -> bool {
     // ext4 frees the blocks of an empty file, and waits for the disk.

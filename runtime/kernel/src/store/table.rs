@@ -117,7 +117,7 @@ fn bucket_of(hash: u64) -> usize {
     usize::try_from(hash % BUCKETS as u64).unwrap_or(0)
 }
 
-/// An index, complete but for what is pending.
+/// An index, complete except for what is pending.
 pub(super) struct Table {
     file: File,
     /// What all files of the store take, in bytes; see [`room_of`](super::room_of).

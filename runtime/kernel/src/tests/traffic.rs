@@ -114,7 +114,7 @@ impl On<'_> {
         self.lab.perform(list).unwrap()
     }
 
-    /// Removes what stands at a place, as the host does.
+    /// Removes what is at a place, as the host does.
     fn remove(&mut self, parent: Handle) -> Result<()> {
         let link = self.link.clone();
         let standing = self.lab.linux.standing_discipline(&link, parent)?;

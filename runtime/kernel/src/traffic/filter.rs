@@ -141,7 +141,7 @@ fn redirect(target: &LinkFacts) -> TcAction {
     action
 }
 
-/// A filter's priority, and the Ethernet type of its packets as it stands in them.
+/// A filter's priority, and the Ethernet type of its packets as their headers have it.
 fn info(priority: u16, protocol: u16) -> u32 {
     u32::from(priority) << 16 | u32::from(protocol.to_be())
 }

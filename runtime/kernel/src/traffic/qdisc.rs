@@ -39,7 +39,7 @@ const MICROSECONDS: u128 = 1_000_000;
 
 /// Adds a discipline.
 ///
-/// Errors: `Exists` where one stands at the place already, `NotFound` for a link that is gone and a
+/// Errors: `Exists` where the place has one already, `NotFound` for a link that is gone and a
 /// class that is not there, `Unsupported` where the kernel has no such discipline, `Invalid`.
 impl Perform<AddQdisc> for Linux {
     fn perform(&mut self, permit: &Permit<AddQdisc>, changes: &mut Changes<'_>) -> Result<()> {
@@ -84,7 +84,7 @@ fn check(qdisc: &Qdisc) -> Result<()> {
     if takes_ingress != is_ingress {
         let expected = if takes_ingress { "only" } else { "never" };
         return Err(Error::invalid(format!(
-            "{word} stands at {} {expected}",
+            "{word} belongs at {} {expected}",
             Handle::INGRESS
         )));
     }
@@ -102,7 +102,7 @@ fn check(qdisc: &Qdisc) -> Result<()> {
     let is_class = parent.minor() != 0 && parent.major() != Handle::ROOT.major();
     if !takes_ingress && parent != Handle::ROOT && !is_class {
         return Err(Error::invalid(format!(
-            "a discipline stands at the root or in a class, not at {parent}"
+            "a discipline belongs at the root or in a class, not at {parent}"
         )));
     }
     Ok(())

@@ -14,7 +14,7 @@ const SECOND: u128 = 1_000_000_000;
 /// transmission times beside it.
 const ETHERNET: u8 = 1;
 
-/// The bytes of `struct tc_ratespec`, and where the rate stands in it.
+/// The bytes of `struct tc_ratespec`, and where the rate is in it.
 pub(super) const SPECIFICATION: usize = 12;
 const RATE_AT: usize = 8;
 
@@ -40,7 +40,7 @@ pub(super) fn read(specification: &[u8], large: Option<&[u8]>) -> Option<u64> {
     number(specification, RATE_AT).map(u64::from)
 }
 
-/// The number that stands in a structure at this place.
+/// The number at this place of a structure.
 pub(super) fn number(structure: &[u8], at: usize) -> Option<u32> {
     let bytes = structure.get(at..)?.first_chunk()?;
     Some(u32::from_ne_bytes(*bytes))

@@ -120,7 +120,7 @@ impl Networks {
     }
 }
 
-/// Where the addresses stand in an IP header, and how long they are, in bytes.
+/// Where the addresses are in an IP header, and how long they are, in bytes.
 struct AddressFields {
     source: usize,
     destination: usize,

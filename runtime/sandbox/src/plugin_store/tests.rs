@@ -1,4 +1,4 @@
-//! Tests of the directory of plugins, with files that are no plugin's.
+//! Tests of the directory of plugins, with files that do not belong to a plugin.
 
 use std::os::unix::fs::{MetadataExt, chown};
 use std::thread;
@@ -237,7 +237,7 @@ fn what_belongs_to_somebody_else_is_not_run() {
         assert_eq!(node.found().unwrap(), b"one");
     } else {
         // Where nothing can be given away, `/usr` is another user's already, unless weir runs as root
-        // outside of a user namespace.
+        // outside a user namespace.
         fs::rename(node.place(), node.root.path().join("away")).unwrap();
         std::os::unix::fs::symlink("/usr", node.place()).unwrap();
         let why = node.found().unwrap_err();

@@ -186,7 +186,7 @@ impl<'v, 'p> Node<'v, 'p> {
         let shared = match self.path.top() {
             None => self.rules.is_ipam || keys::is_well_known(key),
             Some(top) if is(top, "args") || is(top, "runtimeConfig") => true,
-            // The keys are the IPAM plugin's, but for the one by which it was found.
+            // The keys are the IPAM plugin's, except the one by which it was found.
             Some(top) if is(top, "ipam") => {
                 !self.rules.is_ipam || self.path.depth() == 1 && is(key, "type")
             }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// How long the names of iptables chains are.
 const CHAIN_LENGTH: usize = 28;
 
-/// How much of a digest stands in a comment.
+/// How much of a digest a comment has.
 const SHORT: usize = 16;
 
 /// The chain in the table `filter` in which all containers' packets are accepted.

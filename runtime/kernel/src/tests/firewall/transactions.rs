@@ -58,7 +58,7 @@ fn deleting_takes_everything_away() {
         assert_ruleset("table inet weir_bridge { chain new { } }");
         plugin.apply(vec![Command::DeleteTable]).expect("delete");
         assert_eq!(ruleset()["nftables"], Json::Array(vec![]));
-        plugin.apply(vec![]).expect("no commands are no error");
+        plugin.apply(vec![]).expect("no commands, and no error");
         assert_eq!(ruleset()["nftables"], Json::Array(vec![]));
     });
 }

@@ -1,4 +1,4 @@
-//! All that stands in a network namespace at one moment, in words: what `weir plugin test` compares before and after.
+//! All that is in a network namespace at one moment, in words: what `weir plugin test` compares before and after.
 
 mod nftables;
 mod parameters;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::error::Result;
 
-/// What stands in a network namespace.
+/// What is in a network namespace.
 pub struct Inventory {
     /// One line for each link, address, route, rule, neighbour, discipline, class, filter, table, chain and set.
     pub things: Vec<String>,

@@ -1,4 +1,4 @@
-//! What stands in the nftables of the calling thread's network namespace.
+//! What is in the nftables of the calling thread's network namespace.
 
 use std::collections::BTreeMap;
 

@@ -26,7 +26,7 @@ fn all_faults_are_told_at_once() {
     );
 }
 
-/// The standard has the annotation ignored for an invalid `ips`, whatever else stands in it.
+/// The standard has the annotation ignored for an invalid `ips`, whatever else is in it.
 #[test]
 fn npwg_4_1_2_1_3_a_selection_that_is_ignored_fails_no_pod() {
     let both = r#"[{"name": "Net"}, {"name": "net-b", "ips": []}]"#;

@@ -195,7 +195,7 @@ fn denial(old: &mut Record) -> (Option<String>, Option<Closest>) {
         None => " (it has no rule for this capability)".to_owned(),
     };
     let answer = old.answer.as_deref().unwrap_or_default();
-    let needed = answer.strip_prefix("the grant does not allow to ");
+    let needed = answer.strip_prefix("the grant does not allow to "); // in older logs
     let requirement = needed.and_then(|needed| needed.strip_suffix(&end));
     let closest = closest.map(|closest| {
         let (rule, field) = closest.split_once(": ").unwrap_or((&closest, ""));

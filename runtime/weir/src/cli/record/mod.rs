@@ -227,7 +227,7 @@ mod tests {
         let line = json!({
             "time": "2026-03-01T10:00:00Z", "command": "ADD", "network": "n", "plugin": "p",
             "digest": "d", "capability": "link", "operation": "link.create", "verdict": "denied",
-            "rules": rules, "answer": format!("the grant does not allow to {requirement} ({end})"),
+            "rules": rules, "answer": format!("the grant does not allow to {requirement} ({end})"), // in older logs
         });
         joined(&[line.to_string()]).0.remove(0)
     }
