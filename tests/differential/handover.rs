@@ -642,7 +642,7 @@ fn only_a_plugin_that_root_alone_can_have_put_there_is_run() -> Result<()> {
             fs::copy(format!("{REFERENCE}/portmap"), place)?;
             Ok(fs::set_permissions(place, Permissions::from_mode(0o777))?)
         }),
-        ("not a program", |place| {
+        ("not an ELF program", |place| {
             Ok(fs::write(place, "the reference")?)
         }),
     ];

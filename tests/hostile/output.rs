@@ -56,7 +56,10 @@ fn the_log_is_bounded() -> Result<()> {
     assert!(size <= 17 << 10, "{size} bytes in the log");
     let log = log(&place);
     let last = log.last().expect("something is in the log");
-    let dropped = format!("{} lines did not fit", 1000 - (log.len() - 1));
+    let dropped = format!(
+        "{} lines exceeded the grant's limit",
+        1000 - (log.len() - 1)
+    );
     assert!(last["message"].to_string().contains(&dropped), "{last:#}");
     Ok(())
 }

@@ -219,7 +219,7 @@ fn no_network_is_named_into_weirs_own_directories() -> Result<()> {
         let answers = puppet.said().split_off(known);
         assert_eq!(answers[0].answer, "invalid", "{answers:#?}");
         assert!(
-            answers[0].said.contains("no plugin has a store"),
+            answers[0].said.contains("no plugin may have a store"),
             "{answers:#?}"
         );
     }

@@ -170,7 +170,7 @@ impl Catalogue {
     pub fn check_name(name: &str) -> Result<(), Error> {
         weir_cni::validate_plugin_name(name)?;
         let why = if name == own::NAME {
-            "would have weir's own name: choose another name"
+            "would have the name of weir itself: choose another name"
         } else if Self::is_built_in(name) {
             "is built into weir: install yours under another name"
         } else {
