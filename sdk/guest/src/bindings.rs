@@ -40,6 +40,7 @@ wit_bindgen::generate!({
     additional_type_attributes: {
         "weir:cni/types@0.2.0/ip-address": [#[derive(PartialEq, Eq)]],
         "weir:cni/types@0.2.0/ip-network": [#[derive(PartialEq, Eq)]],
+        "weir:cni/firewall@0.2.0/value": [#[derive(PartialEq)]],
         "weir:cni/link@0.2.0/new-bridge": [#[derive(Default)]],
         "weir:cni/link@0.2.0/new-tap": [#[derive(Default)]],
         "weir:cni/link@0.2.0/changes": [#[derive(Default)]],

@@ -74,7 +74,6 @@ mod convert;
 pub mod device;
 pub mod digest;
 mod error;
-#[allow(clippy::needless_question_mark)]
 pub mod firewall;
 pub mod firewalld;
 pub mod interface;

@@ -27,8 +27,11 @@ use weir_cni::Mac;
 
 use crate::bindings::weir::cni::firewall as raw;
 use crate::owner::Owner;
-use crate::{IpFamily, Namespace, Result};
+use crate::IpFamily;
 
+pub use raw::{
+    apply, get_element, list_chains, list_elements, list_rules, list_sets, remove_reference_rules,
+};
 pub use raw::{
     BaseChain, Chain, ChainType, Command, Comparison, Condition, Containment, DataType, Element,
     ElementData, Elements, Family, Field, Hook, MapLookup, MarkChange, MaskedComparison, Nat,
@@ -60,19 +63,6 @@ impl From<&str> for Value {
 impl From<u32> for Value {
     fn from(number: u32) -> Self {
         Value::Number(number)
-    }
-}
-
-/// As the contract compares them: part by part.
-impl PartialEq for Value {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Value::Number(a), Value::Number(b)) => a == b,
-            (Value::Address(a), Value::Address(b)) => IpAddr::from(*a) == IpAddr::from(*b),
-            (Value::Name(a), Value::Name(b)) => a == b,
-            (Value::Mac(a), Value::Mac(b)) => a == b,
-            _ => false,
-        }
     }
 }
 
@@ -347,46 +337,4 @@ impl Elements {
             elements: elements.into(),
         }
     }
-}
-
-/// Carries out all commands as one transaction. Errors: `exists`, `not-found`, `busy`, `invalid`,
-/// `unsupported`.
-pub fn apply(namespace: Namespace, family: Family, commands: &[Command]) -> Result<()> {
-    Ok(raw::apply(namespace, family, commands)?)
-}
-
-/// Lists the chains of the plugin's table; empty when there is no table.
-pub fn list_chains(namespace: Namespace, family: Family) -> Result<Vec<Chain>> {
-    Ok(raw::list_chains(namespace, family)?)
-}
-
-/// Lists the names of the sets and maps of the plugin's table; empty when there is no table.
-pub fn list_sets(namespace: Namespace, family: Family) -> Result<Vec<String>> {
-    Ok(raw::list_sets(namespace, family)?)
-}
-
-/// Lists the handles and comments of the rules of one chain, in order. Errors: `not-found`.
-pub fn list_rules(namespace: Namespace, family: Family, chain: &str) -> Result<Vec<Rule>> {
-    Ok(raw::list_rules(namespace, family, chain)?)
-}
-
-/// Returns one element by its key; none when it is not in the set. Errors: `not-found` for a missing set.
-pub fn get_element(
-    namespace: Namespace,
-    family: Family,
-    set: &str,
-    key: &[Value],
-) -> Result<Option<Element>> {
-    Ok(raw::get_element(namespace, family, set, key)?)
-}
-
-/// Lists all elements of a set. Errors: `not-found`.
-pub fn list_elements(namespace: Namespace, family: Family, set: &str) -> Result<Vec<Element>> {
-    Ok(raw::list_elements(namespace, family, set)?)
-}
-
-/// Removes what the plugin of this name in the reference set made for this attachment, and returns how many rules and
-/// chains they were. Errors: `unsupported`, `busy`.
-pub fn remove_reference_rules() -> Result<u32> {
-    Ok(raw::remove_reference_rules()?)
 }
