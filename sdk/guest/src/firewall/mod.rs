@@ -25,18 +25,18 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use weir_cni::Mac;
 
+use crate::IpFamily;
 use crate::bindings::weir::cni::firewall as raw;
 use crate::owner::Owner;
-use crate::IpFamily;
 
-pub use raw::{
-    apply, get_element, list_chains, list_elements, list_rules, list_sets, remove_reference_rules,
-};
 pub use raw::{
     BaseChain, Chain, ChainType, Command, Comparison, Condition, Containment, DataType, Element,
     ElementData, Elements, Family, Field, Hook, MapLookup, MarkChange, MaskedComparison, Nat,
     NatAddress, NatMap, NatOptions, NatTarget, Policy, Rule, RuleHandle, Set, SetLookup, Statement,
     Value, Verdict,
+};
+pub use raw::{
+    apply, get_element, list_chains, list_elements, list_rules, list_sets, remove_reference_rules,
 };
 
 /// The longest comment of a rule or element, in bytes.
