@@ -51,7 +51,7 @@ fuzz_target!(|input: &[u8]| {
             link: eth0(),
             family: None,
         }),
-        10 => drop(host.linux.standing_discipline(&eth0(), Handle::ROOT)),
+        10 => drop(host.linux.present_qdisc(&eth0(), Handle::ROOT)),
         11 => host.perform(traffic::ListQdiscs { link: eth0() }),
         12 => host.perform(traffic::ListClasses { link: eth0() }),
         13 => host.perform(traffic::ListFilters {

@@ -5,7 +5,7 @@ use weir_grant::Namespace;
 use weir_grant::firewall::{Apply, Element, Value};
 use weir_grant::link::{Link, LinkFacts, LinkReference, flaw_of_name};
 use weir_grant::pattern::contains;
-use weir_grant::traffic::{Handle, Standing};
+use weir_grant::traffic::{Handle, PresentQdisc};
 use weir_kernel::inverses::KnownLinks;
 use weir_kernel::{Error, Facts, Result};
 
@@ -72,7 +72,7 @@ impl Facts for Model {
         })
     }
 
-    fn standing_discipline(&mut self, _: &LinkFacts, _: Handle) -> Result<Option<Standing>> {
+    fn present_qdisc(&mut self, _: &LinkFacts, _: Handle) -> Result<Option<PresentQdisc>> {
         Err(unsupported::error("the discipline at a place of a link"))
     }
 }

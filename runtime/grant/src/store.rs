@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::field::Has::{self, One};
-use super::field::types::{Directories, Files, Place};
+use super::field::types::{Directories, Files, StorePath};
 use super::operation::operations;
 use super::pattern::is_plain;
 use super::phrase::joined;
@@ -40,28 +40,28 @@ pub enum Location {
 
 impl Location {
     /// The value that `directories` matches: the plugin's own directory only if the field is left out.
-    fn directory(&self) -> Has<Place<'_>> {
+    fn directory(&self) -> Has<StorePath<'_>> {
         let (path, is_configured) = match self {
             Self::Private => return Has::Anything,
             Self::File(_) | Self::ConfiguredFile(_) => return Has::Nothing,
             Self::Directory(path) | Self::SharedDirectory(path) => (path, false),
             Self::ConfiguredDirectory(path) | Self::ConfiguredSharedDirectory(path) => (path, true),
         };
-        One(Place {
+        One(StorePath {
             path,
             is_configured,
         })
     }
 
     /// The value that `files` matches.
-    fn file(&self) -> Has<Place<'_>> {
+    fn file(&self) -> Has<StorePath<'_>> {
         let (path, is_configured) = match self {
             Self::Private => return Has::Anything,
             Self::File(path) => (path, false),
             Self::ConfiguredFile(path) => (path, true),
             _ => return Has::Nothing,
         };
-        One(Place {
+        One(StorePath {
             path,
             is_configured,
         })

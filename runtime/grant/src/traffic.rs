@@ -210,7 +210,7 @@ pub struct AddQdisc {
 
 /// The discipline that the kernel reports at a parent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct PresentQdisc {
     pub handle: Handle,
     /// The kernel's word.
     pub discipline: String,
@@ -223,7 +223,7 @@ pub struct DeleteQdisc {
     pub parent: Handle,
     /// The discipline to remove, if it is still there; none if there is none.
     #[serde(flatten)]
-    pub standing: Option<Standing>,
+    pub standing: Option<PresentQdisc>,
 }
 
 /// Reads the disciplines of a link.
@@ -451,7 +451,7 @@ mod tests {
         DeleteQdisc {
             link,
             parent: Handle::ROOT,
-            standing: discipline.map(|discipline| Standing {
+            standing: discipline.map(|discipline| PresentQdisc {
                 handle: Handle(0x1_0000),
                 discipline: discipline.to_owned(),
             }),

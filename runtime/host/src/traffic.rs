@@ -33,7 +33,7 @@ impl Contract for Broker {
         let standing = if link.is_absent() {
             None
         } else {
-            self.kernel().standing_discipline(&link, parent)?
+            self.kernel().present_qdisc(&link, parent)?
         };
         let operation = traffic::DeleteQdisc {
             link,

@@ -4,7 +4,7 @@ use ipnet::IpNet;
 use weir_grant::Namespace;
 use weir_grant::firewall::{Apply, Element, Value};
 use weir_grant::link::{Link, LinkFacts, LinkReference};
-use weir_grant::traffic::{Handle, Standing};
+use weir_grant::traffic::{Handle, PresentQdisc};
 
 use super::error::Result;
 use super::linux::Linux;
@@ -38,11 +38,7 @@ impl Facts for Linux {
         without_permit::find_element(self.namespaces.of(apply.namespace)?, apply, set, key)
     }
 
-    fn standing_discipline(
-        &mut self,
-        link: &LinkFacts,
-        parent: Handle,
-    ) -> Result<Option<Standing>> {
-        without_permit::standing_discipline(self.namespaces.of(link.namespace)?, link, parent)
+    fn present_qdisc(&mut self, link: &LinkFacts, parent: Handle) -> Result<Option<PresentQdisc>> {
+        without_permit::present_qdisc(self.namespaces.of(link.namespace)?, link, parent)
     }
 }

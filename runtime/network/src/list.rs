@@ -14,7 +14,7 @@ use super::attachment::Attachment;
 use super::cache::{Cache, Cached};
 use super::failures::together;
 use super::in_order::{self, AddFailed, RolledBack};
-use super::native::{self, Asked};
+use super::native::{self, NativeCall};
 use super::plugin::run_plugin;
 use super::source::Source;
 
@@ -235,7 +235,7 @@ impl Network {
             run_plugin(&self.sandbox, name, command, attachment, config, source)
                 .map_err(AddFailed::from)
         } else {
-            let asked = Asked {
+            let asked = NativeCall {
                 plugin: name,
                 command,
                 attachment,

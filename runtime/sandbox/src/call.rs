@@ -22,11 +22,11 @@ pub(super) struct Call {
 
 impl Call {
     /// Errors: code 999 when the kernel has no timer left.
-    pub(super) fn new(engine: &Engine, plugin: &str, host: State) -> Result<Self, Error> {
-        let deadline = host.deadline();
-        let transfer = usize::try_from(host.limits().transfer.as_u64()).unwrap_or(usize::MAX);
-        let mut store = Store::new(engine, host);
-        store.limiter(|host| host);
+    pub(super) fn new(engine: &Engine, plugin: &str, state: State) -> Result<Self, Error> {
+        let deadline = state.deadline();
+        let transfer = usize::try_from(state.limits().transfer.as_u64()).unwrap_or(usize::MAX);
+        let mut store = Store::new(engine, state);
+        store.limiter(|state| state);
         store.set_hostcall_fuel(transfer);
         store.set_epoch_deadline(1);
         // The epoch is the whole process's: another invocation's end must not be this one's.
@@ -88,10 +88,10 @@ impl Call {
     ///
     /// Errors: what could not be removed.
     pub(super) fn remove_left(&mut self, request: &Request) -> Result<(), Error> {
-        let host = self.store.data_mut();
+        let state = self.store.data_mut();
         let removed = match request.command {
-            Command::Del if request.previous.is_none() => host.remove_left_of_attachment(),
-            Command::Gc => host.remove_left_of_network(&request.valid_attachments),
+            Command::Del if request.previous.is_none() => state.remove_left_of_attachment(),
+            Command::Gc => state.remove_left_of_network(&request.valid_attachments),
             _ => return Ok(()),
         };
         removed.map_err(|e| {
@@ -126,27 +126,27 @@ impl Call {
         command: Command,
         outcome: Result<Option<AddResult>, Error>,
     ) -> Result<Option<AddResult>, Error> {
-        let host = self.store.data_mut();
-        host.close();
-        let outcome = outcome.and_then(|result| match host.audit_failure() {
+        let state = self.store.data_mut();
+        state.close();
+        let outcome = outcome.and_then(|result| match state.audit_failure() {
             Some(why) if command == Command::Add => Err(unrecorded(why)),
             _ => Ok(result),
         });
-        let stderr = host.standard_error();
+        let stderr = state.standard_error();
         if !stderr.is_empty() {
-            host.log().write("info", stderr.trim_end(), &[]);
+            state.log().write("info", stderr.trim_end(), &[]);
         }
         if command == Command::Add {
             let (what, failures) = match &outcome {
-                Ok(_) => ("not noted", host.keep()),
-                Err(_) => ("not undone", host.undo()),
+                Ok(_) => ("not noted", state.keep()),
+                Err(_) => ("not undone", state.undo()),
             };
             for failure in failures {
-                host.log().note("error", &format!("{what}: {failure}"));
+                state.log().note("error", &format!("{what}: {failure}"));
             }
         }
-        host.finish_audit();
-        host.log().close();
+        state.finish_audit();
+        state.log().close();
         let plugin = &self.plugin;
         outcome.map_err(|error| readable(error).with_prefix(format_args!("plugin `{plugin}`")))
     }

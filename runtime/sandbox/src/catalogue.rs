@@ -8,7 +8,7 @@ use weir_cni::Error;
 use weir_files::{Paths, entries, file_trust, is_at};
 use weir_grant::diagnostic::nearest;
 use weir_grant::document::Digest;
-use weir_grant::own;
+use weir_grant::internal_grant;
 
 use super::compiler::Compiled;
 use super::installed::{Installed, Manifest, damaged, digest, untrusted};
@@ -169,7 +169,7 @@ impl Catalogue {
     /// plugin.
     pub fn check_name(name: &str) -> Result<(), Error> {
         weir_cni::validate_plugin_name(name)?;
-        let why = if name == own::NAME {
+        let why = if name == internal_grant::NAME {
             "would have the name of weir itself: choose another name"
         } else if Self::is_built_in(name) {
             "is built into weir: install yours under another name"

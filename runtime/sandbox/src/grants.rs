@@ -16,7 +16,7 @@ use weir_files::{Paths, entries};
 use weir_grant::diagnostic::Diagnostic;
 use weir_grant::document::{Digest, Spec};
 use weir_grant::reading::MOST_BYTES;
-use weir_grant::section::Request as Asked;
+use weir_grant::section::Request as PodRequest;
 use weir_grant::{Capabilities, Capability, Document, Limits, Section};
 
 use self::deciding::{Undecided, deciding};
@@ -73,11 +73,11 @@ pub(crate) struct Granted {
 impl Granted {
     /// What a plugin may do on one of the node's own networks. A pod's `portMappings` become rules of the host's packet filter,
     /// which are limited as for tenants.
-    fn on_own_network(spec: Spec, asked: &[Asked]) -> Self {
+    fn on_own_network(spec: Spec, asked: &[PodRequest]) -> Self {
         let limits = spec.limits;
         match spec
             .tenants
-            .filter(|_| asked.contains(&Asked::PortMappings))
+            .filter(|_| asked.contains(&PodRequest::PortMappings))
         {
             None => Self {
                 section: |_| Section::Node,
@@ -409,7 +409,7 @@ fn not_for_tenants(plugin: &Plugin, network: &str, origin: &Origin) -> Error {
     ))
 }
 
-fn not_for_pods(plugin: &Plugin, network: &str, asked: Asked, origin: &Origin) -> Error {
+fn not_for_pods(plugin: &Plugin, network: &str, asked: PodRequest, origin: &Origin) -> Error {
     let (name, asked) = (&plugin.name, asked.word());
     Error::new(
         codes::NO_GRANT,

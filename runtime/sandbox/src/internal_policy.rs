@@ -7,7 +7,7 @@ use weir_cni::{Command, Error};
 use weir_gate::{Gate, Subject};
 use weir_grant::document::Digest;
 use weir_grant::pattern::Pattern;
-use weir_grant::{Capabilities, Invocation, own};
+use weir_grant::{Capabilities, Invocation, internal_grant};
 
 use super::installed::digest_of;
 use super::sandbox::Sandbox;
@@ -17,7 +17,7 @@ const PROGRAM: &str = "/proc/self/exe";
 
 impl Sandbox {
     /// A gate for what weir does itself to one interface of a container, with the grant that is fixed in the binary.
-    /// `interfaces` are those of all attachments of the pod. Records name [`own::NAME`] as the plugin, and the digest of weir's
+    /// `interfaces` are those of all attachments of the pod. Records name [`internal_grant::NAME`] as the plugin, and the digest of weir's
     /// program.
     ///
     /// Errors: code 5 when the program cannot be read.
@@ -28,13 +28,13 @@ impl Sandbox {
         interfaces: &[String],
     ) -> Result<Gate, Error> {
         let interfaces = interfaces.iter().map(|name| Pattern::literal(name));
-        let capabilities = own::capabilities(interfaces.collect());
+        let capabilities = internal_grant::capabilities(interfaces.collect());
         self.gate_with(capabilities, command, invocation)
     }
 
     /// The same for handing an attachment over to other plugins.
     pub fn handover_gate(&self, invocation: Invocation) -> Result<Gate, Error> {
-        self.gate_with(own::handover(), Command::Del, invocation)
+        self.gate_with(internal_grant::handover(), Command::Del, invocation)
     }
 
     fn gate_with(
@@ -48,7 +48,7 @@ impl Sandbox {
             container_id: invocation.container_id.clone(),
             ifname: invocation.ifname.clone(),
             network: invocation.network.clone(),
-            plugin: own::NAME.to_owned(),
+            plugin: internal_grant::NAME.to_owned(),
             digest: own_digest()?.to_string(),
             ..Subject::default()
         };

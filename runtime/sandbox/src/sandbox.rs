@@ -106,8 +106,8 @@ impl Sandbox {
         let (grant, code, prepared) = admitted.map_err(refused)?;
         self.check_audit_log(request.command)?;
         let deadline = latest.min(Instant::now() + grant.limits.time);
-        let host = self.host(&plugin, code, grant, request, role, deadline)?;
-        let mut call = Call::new(self.engine(), &plugin.name, host)?;
+        let state = self.state(&plugin, code, grant, request, role, deadline)?;
+        let mut call = Call::new(self.engine(), &plugin.name, state)?;
         let outcome = call.invoke(&prepared, request);
         // Also if the plugin itself failed.
         let removed = call.remove_left(request);
@@ -145,7 +145,7 @@ impl Sandbox {
         }
     }
 
-    fn host(
+    fn state(
         &self,
         plugin: &Plugin,
         code: usize,

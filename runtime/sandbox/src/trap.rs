@@ -11,8 +11,8 @@ use weir_host::{MOST_KEPT, State};
 use super::codes;
 
 /// Explains why a call of a plugin did not return.
-pub(crate) fn explain(host: &State, error: &wasmtime::Error) -> Error {
-    let (limits, usage) = (host.limits(), host.usage());
+pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> Error {
+    let (limits, usage) = (state.limits(), state.usage());
     let trap = error.downcast_ref::<Trap>();
     let iec = |bytes: ByteSize| bytes.display().iec();
     let out_of_time = || {
@@ -50,13 +50,13 @@ pub(crate) fn explain(host: &State, error: &wasmtime::Error) -> Error {
     } else if is_transfer(error) {
         let what = format!("handed over more than {} in one call", iec(limits.transfer));
         (codes::TRANSFER, what)
-    } else if Instant::now() >= host.deadline() {
+    } else if Instant::now() >= state.deadline() {
         // It met the end of its time in a host function, and made a panic of it.
         out_of_time()
     } else {
         (codes::TRAPPED, format!("trapped: {}", cause(error)))
     };
-    Error::new(code, what).with_details(host.standard_error().trim().to_owned())
+    Error::new(code, what).with_details(state.standard_error().trim().to_owned())
 }
 
 /// The engine has no type for "too large to cross".

@@ -404,7 +404,7 @@ impl<N: Number + 'static> FieldType for Ranges<N> {
 
 /// An operation's path, and whether the node's own configuration names it.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'r> {
+pub struct StorePath<'r> {
     pub path: &'r Path,
     pub is_configured: bool,
 }
@@ -414,18 +414,18 @@ pub struct Directories;
 
 impl FieldType for Directories {
     type Values = Vec<Directory>;
-    type Fact<'r> = Place<'r>;
+    type Fact<'r> = StorePath<'r>;
     const LEFT_OUT_IS_ALL: bool = false;
     const EXAMPLES: &'static [&'static str] = &["/var/lib/cni", "/run/cni/x", "/", DATA_DIR];
 
-    fn matches(directories: &Vec<Directory>, place: Place<'_>, _: &Invocation) -> bool {
+    fn matches(directories: &Vec<Directory>, place: StorePath<'_>, _: &Invocation) -> bool {
         directories.iter().any(|directory| {
             directory.contains(place.path) || place.is_configured && directory.is_of_configuration()
         })
     }
 
-    fn write(place: Place<'_>, _: &Seen<'_>) -> Texts {
-        write_place(place, DATA_DIR)
+    fn write(place: StorePath<'_>, _: &Seen<'_>) -> Texts {
+        write_path(place, DATA_DIR)
     }
 
     fn covers(wide: &str, narrow: &str) -> bool {
@@ -438,22 +438,22 @@ pub struct Files;
 
 impl FieldType for Files {
     type Values = Vec<File>;
-    type Fact<'r> = Place<'r>;
+    type Fact<'r> = StorePath<'r>;
     const LEFT_OUT_IS_ALL: bool = false;
     const EXAMPLES: &'static [&'static str] = &["/etc/resolv.conf", "/etc/hosts", RESOLV_CONF];
 
-    fn matches(files: &Vec<File>, place: Place<'_>, _: &Invocation) -> bool {
+    fn matches(files: &Vec<File>, place: StorePath<'_>, _: &Invocation) -> bool {
         files
             .iter()
             .any(|file| file.is(place.path) || place.is_configured && file.is_of_configuration())
     }
 
-    fn write(place: Place<'_>, _: &Seen<'_>) -> Texts {
-        write_place(place, RESOLV_CONF)
+    fn write(place: StorePath<'_>, _: &Seen<'_>) -> Texts {
+        write_path(place, RESOLV_CONF)
     }
 }
 
-fn write_place(place: Place<'_>, placeholder: &str) -> Texts {
+fn write_path(place: StorePath<'_>, placeholder: &str) -> Texts {
     if place.is_configured {
         return one(placeholder);
     }

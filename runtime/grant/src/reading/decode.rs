@@ -13,10 +13,10 @@ use serde::forward_to_deserialize_any;
 
 use super::super::Capability;
 use super::super::diagnostic::{Diagnostic, Position, choice, expected_one_of, nearest};
-use super::tree::{Entry, Node, Place};
+use super::tree::{Entry, Node, PlacedNode};
 
 /// Reads a value. Errors: the first thing that is wrong.
-pub(super) fn decode<T: DeserializeOwned>(root: &Place) -> Result<T, Failure> {
+pub(super) fn decode<T: DeserializeOwned>(root: &PlacedNode) -> Result<T, Failure> {
     T::deserialize(root).map_err(|failure| failure.at(root.position))
 }
 
@@ -61,7 +61,7 @@ impl Failure {
     }
 
     /// Whether the only mistake is a missing key that was removed before, because it was wrong or misspelled.
-    pub(crate) fn follows_from_another(&self, root: &Place) -> bool {
+    pub(crate) fn follows_from_another(&self, root: &PlacedNode) -> bool {
         let What::MissingKey(missing) = self.what else {
             return false;
         };
@@ -75,9 +75,9 @@ impl Failure {
     }
 
     /// In words.
-    pub fn mistake(&self, root: &Place) -> Diagnostic {
+    pub fn mistake(&self, root: &PlacedNode) -> Diagnostic {
         let message = match &self.what {
-            What::Other(message) => match root.find(&self.path).and_then(Place::placeholder) {
+            What::Other(message) => match root.find(&self.path).and_then(PlacedNode::placeholder) {
                 Some(word) => format!("{message}; put `{word}` in quotes: `\"{word}\"`"),
                 None => message.clone(),
             },
@@ -185,7 +185,7 @@ impl Node {
     }
 }
 
-impl<'de> Deserializer<'de> for &'de Place {
+impl<'de> Deserializer<'de> for &'de PlacedNode {
     type Error = Failure;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
@@ -270,7 +270,7 @@ impl Expected for OneOf {
 
 /// The elements of a list that have not been removed.
 struct Elements<'t> {
-    rest: Enumerate<slice::Iter<'t, Place>>,
+    rest: Enumerate<slice::Iter<'t, PlacedNode>>,
 }
 
 impl<'de> SeqAccess<'de> for Elements<'de> {
@@ -290,7 +290,7 @@ impl<'de> SeqAccess<'de> for Elements<'de> {
 struct Entries<'t> {
     rest: Enumerate<slice::Iter<'t, Entry>>,
     /// The value to read next, and its index.
-    value: Option<(usize, &'t Place)>,
+    value: Option<(usize, &'t PlacedNode)>,
 }
 
 impl<'de> MapAccess<'de> for Entries<'de> {
@@ -316,7 +316,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
     }
 }
 
-impl Place {
+impl PlacedNode {
     fn is_removed(&self) -> bool {
         matches!(self.node, Node::Removed)
     }

@@ -9,7 +9,7 @@ mod tree;
 
 use serde::de::DeserializeOwned;
 
-use self::tree::{Node, Place};
+use self::tree::{Node, PlacedNode};
 use super::diagnostic::{Diagnostic, Position};
 use super::document::Document;
 
@@ -46,7 +46,7 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8], expected: &str) -> Result<T, Vec<
     }
 }
 
-fn read_tree<T: DeserializeOwned>(mut tree: Place) -> Result<T, Vec<Diagnostic>> {
+fn read_tree<T: DeserializeOwned>(mut tree: PlacedNode) -> Result<T, Vec<Diagnostic>> {
     let mut mistakes = Vec::new();
     loop {
         let failure = match decode::decode(&tree) {

@@ -9,7 +9,7 @@ use super::super::diagnostic::{Diagnostic, Position};
 
 /// A node and its place.
 #[derive(Debug)]
-pub struct Place {
+pub struct PlacedNode {
     pub position: Position,
     pub node: Node,
 }
@@ -24,7 +24,7 @@ pub enum Node {
     Number(u64),
     Float(f64),
     Text(String),
-    List(Vec<Place>),
+    List(Vec<PlacedNode>),
     Map(Vec<Entry>),
     /// A node that was wrong and has been removed.
     Removed,
@@ -36,11 +36,11 @@ pub struct Entry {
     pub key: String,
     /// The key's.
     pub position: Position,
-    pub value: Place,
+    pub value: PlacedNode,
 }
 
 /// Parses one document. Errors: the first mistake of its syntax.
-pub(super) fn parse(text: &str) -> Result<Place, Diagnostic> {
+pub(super) fn parse(text: &str) -> Result<PlacedNode, Diagnostic> {
     let root: Spanned<Node> =
         serde_saphyr::from_str_with_options(text, options()).map_err(|e| syntax(&e, text))?;
     Ok(root.into())
@@ -124,7 +124,7 @@ fn position(location: Location) -> Position {
     }
 }
 
-impl From<Spanned<Node>> for Place {
+impl From<Spanned<Node>> for PlacedNode {
     fn from(spanned: Spanned<Node>) -> Self {
         Self {
             position: position(spanned.referenced),
@@ -193,7 +193,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 }
 
-impl Place {
+impl PlacedNode {
     /// Finds the node at a path of indices of elements and entries.
     pub fn find(&self, path: &[usize]) -> Option<&Self> {
         let Some((first, rest)) = path.split_first() else {

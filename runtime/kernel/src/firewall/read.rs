@@ -9,7 +9,7 @@ use weir_grant::firewall::{BaseChain, Chain, Element, Family, Policy, Rule, Valu
 use super::comment;
 use super::family::{CHAIN_TYPES, hook_at, protocol_family};
 use super::kind::Kind;
-use super::named;
+use super::object_name;
 use super::set::{Schema, malformed};
 use crate::error::{Code, Error, Result};
 use crate::netlink::NetfilterSocket;
@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
     pub(super) fn exists(&mut self) -> Result<bool> {
         let table = self.table;
         let found = self.socket.get(Kind::GetTable, self.protocol, |bytes| {
-            named::table(bytes, table);
+            object_name::table(bytes, table);
         });
         match found {
             Err(error) if matches!(error.code, Code::Invalid | Code::Unsupported) => Ok(false),
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
     pub(super) fn chain_object(&mut self, chain: &str) -> Result<Option<Vec<u8>>> {
         let table = self.table;
         self.socket.get(Kind::GetChain, self.protocol, |bytes| {
-            named::chain(bytes, table, chain);
+            object_name::chain(bytes, table, chain);
         })
     }
 
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
     pub(super) fn rule_objects(&mut self, chain: &str) -> Result<Vec<Vec<u8>>> {
         let table = self.table;
         self.socket.dump(Kind::GetRule, self.protocol, |bytes| {
-            named::rules(bytes, table, chain);
+            object_name::rules(bytes, table, chain);
         })
     }
 
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
     pub(super) fn schema(&mut self, set: &str) -> Result<Schema> {
         let table = self.table;
         let found = self.socket.get(Kind::GetSet, self.protocol, |bytes| {
-            named::set(bytes, table, set);
+            object_name::set(bytes, table, set);
         })?;
         let object = found.ok_or_else(|| self.no_such("set or map", set))?;
         Schema::read(&SetAttrs::new(&object))
@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
     ) -> Result<Option<(Vec<u8>, Element)>> {
         let entry = schema.entry_of(key, is_end)?;
         let mut asked = Vec::new();
-        let list = named::elements(&mut asked, self.table, set).nested_elements();
+        let list = object_name::elements(&mut asked, self.table, set).nested_elements();
         schema.push(list, &entry, None).map(drop)?;
         let found = self.socket.get(Kind::GetElements, self.protocol, |bytes| {
             bytes.extend(asked);
@@ -211,7 +211,7 @@ impl<'a> Reader<'a> {
         let objects = self
             .socket
             .dump(Kind::GetElements, self.protocol, |bytes| {
-                named::elements(bytes, table, set);
+                object_name::elements(bytes, table, set);
             })?;
         let mut entries = Vec::new();
         for object in &objects {

@@ -12,12 +12,12 @@ use weir_grant::firewall::{
 };
 
 use super::family::{CHAIN_TYPES, hooks, protocol_family};
-use super::kept::{self, RulePosition};
+use super::keep_rules::{self, RulePosition};
 use super::kind::{Kind, SUBSYSTEM};
 use super::read::Reader;
 use super::set::{self, Schema};
 use super::undo::Created;
-use super::{check, comment, named, refusal, rule};
+use super::{check, comment, object_name, refusal, rule};
 use crate::error::{Error, Result};
 use crate::netlink::{Batch, NEW, NetfilterSocket};
 
@@ -35,8 +35,8 @@ const MOST_RULES: usize = 64 << 10;
 pub(super) fn carry_out(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Created> {
     let reads_rules = |command: &Command| matches!(command, Command::KeepRules(_));
     let reads_rules = apply.commands.iter().any(reads_rules);
-    kept::until_unchanged(|| {
-        let generation = reads_rules.then(|| kept::generation(socket));
+    keep_rules::until_unchanged(|| {
+        let generation = reads_rules.then(|| keep_rules::generation(socket));
         attempt(socket, apply, generation.transpose()?)
     })
 }
@@ -89,7 +89,7 @@ impl<'a> Transaction<'a> {
             Command::CreateChain(chain) => self.new_chain(chain, NEW)?,
             Command::DeleteChain(name) => {
                 self.message(Kind::DeleteChain, self.deletion_flags(), |bytes, table| {
-                    named::chain(bytes, table, name);
+                    object_name::chain(bytes, table, name);
                 });
             }
             Command::FlushChain(name) => self.delete_rules(name, None),
@@ -101,7 +101,7 @@ impl<'a> Transaction<'a> {
             Command::CreateSet(set) => self.new_set(set, NEW)?,
             Command::DeleteSet(name) => {
                 self.message(Kind::DeleteSet, self.deletion_flags(), |bytes, table| {
-                    named::set(bytes, table, name);
+                    object_name::set(bytes, table, name);
                 });
             }
             Command::AddElements(new) => self.elements(Kind::NewElements, NLM_F_CREATE, new)?,
@@ -110,7 +110,7 @@ impl<'a> Transaction<'a> {
             }
             Command::DeleteElements(old) => self.elements(Kind::DeleteElements, 0, old)?,
             Command::FlushSet(name) => self.message(Kind::DeleteElements, 0, |bytes, table| {
-                named::elements(bytes, table, name);
+                object_name::elements(bytes, table, name);
             }),
             Command::DeleteTable => self.delete_table(),
         }
@@ -137,14 +137,18 @@ impl<'a> Transaction<'a> {
     /// The first command that adds something makes the table. The kernel echoes the table only if it is new.
     fn ensure_table(&mut self) {
         if !std::mem::replace(&mut self.table_is_sure, true) {
-            self.message(Kind::NewTable, NLM_F_CREATE | NLM_F_ECHO, named::table);
+            self.message(
+                Kind::NewTable,
+                NLM_F_CREATE | NLM_F_ECHO,
+                object_name::table,
+            );
         }
     }
 
     fn delete_table(&mut self) {
         self.table_is_sure = false;
         self.schemas.clear();
-        self.message(Kind::DeleteTable, self.deletion_flags(), named::table);
+        self.message(Kind::DeleteTable, self.deletion_flags(), object_name::table);
     }
 
     fn deletion_flags(&self) -> u16 {
@@ -161,7 +165,7 @@ impl<'a> Transaction<'a> {
         let number = base.map(|base| check_base_chain(self.apply.family, base));
         let base = base.zip(number.transpose()?);
         self.message(Kind::NewChain, flags, |bytes, table| {
-            let attributes = named::chain(bytes, table, &chain.name);
+            let attributes = object_name::chain(bytes, table, &chain.name);
             if let Some((base, number)) = base {
                 push_base_chain(attributes, number, base);
             }
@@ -185,7 +189,7 @@ impl<'a> Transaction<'a> {
         for chain in chains {
             let present = self.present_rules(chain)?;
             let wanted = rules.iter().filter(|rule| rule.chain == chain).collect();
-            for (rule, place) in kept::missing(wanted, &present) {
+            for (rule, place) in keep_rules::missing(wanted, &present) {
                 self.new_rule(rule, place)?;
             }
         }
@@ -220,7 +224,7 @@ impl<'a> Transaction<'a> {
             RulePosition::First | RulePosition::Before(_) => NLM_F_CREATE | NLM_F_ECHO,
         };
         self.message(Kind::NewRule, flags, |bytes, table| {
-            let mut list = named::rules(bytes, table, &rule.chain).nested_expressions();
+            let mut list = object_name::rules(bytes, table, &rule.chain).nested_expressions();
             list.as_vec_mut().extend(expressions.bytes());
             let mut attributes = list.end_nested();
             if let RulePosition::Behind(handle) | RulePosition::Before(handle) = place {
@@ -235,7 +239,7 @@ impl<'a> Transaction<'a> {
 
     fn delete_rules(&mut self, chain: &str, handle: Option<u64>) {
         self.message(Kind::DeleteRule, 0, |bytes, table| {
-            let attributes = named::rules(bytes, table, chain);
+            let attributes = object_name::rules(bytes, table, chain);
             if let Some(handle) = handle {
                 attributes.push_handle(handle);
             }
@@ -248,7 +252,7 @@ impl<'a> Transaction<'a> {
         // The kernel requires an id; the message's number serves.
         let number = self.owners.len() as u32 + 1;
         self.message(Kind::NewSet, flags, |bytes, table| {
-            let attributes = named::set(bytes, table, &set.name).push_id(number);
+            let attributes = object_name::set(bytes, table, &set.name).push_id(number);
             set::push_set(attributes, set, &schema);
         });
         self.schemas.insert(set.name.clone(), schema);
@@ -276,8 +280,8 @@ impl<'a> Transaction<'a> {
         }
         for some in entries.chunks(ENTRIES_AT_ONCE) {
             let mut content = Vec::new();
-            let mut list =
-                named::elements(&mut content, &self.apply.table, &elements.set).nested_elements();
+            let mut list = object_name::elements(&mut content, &self.apply.table, &elements.set)
+                .nested_elements();
             for (entry, element) in some {
                 list = schema.push(list, entry, *element)?;
             }

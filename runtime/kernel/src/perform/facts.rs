@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use weir_grant::Namespace;
 use weir_grant::firewall::{Apply, Element, Value};
 use weir_grant::link::{Link, LinkFacts, LinkReference};
-use weir_grant::traffic::{Handle, Standing};
+use weir_grant::traffic::{Handle, PresentQdisc};
 
 use super::KnownLinks;
 use crate::error::Result;
@@ -68,6 +68,5 @@ pub trait Facts {
     fn find_element(&mut self, apply: &Apply, set: &str, key: &[Value]) -> Result<Option<Element>>;
 
     /// The discipline at a place of a link. Errors: `NotFound` for a link that is gone, `NoNamespace`.
-    fn standing_discipline(&mut self, link: &LinkFacts, parent: Handle)
-    -> Result<Option<Standing>>;
+    fn present_qdisc(&mut self, link: &LinkFacts, parent: Handle) -> Result<Option<PresentQdisc>>;
 }

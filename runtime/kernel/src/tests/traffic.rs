@@ -10,7 +10,8 @@ use weir_grant::Namespace::{self, Container, Host};
 use weir_grant::link::{Create, LinkFacts, NewKind};
 use weir_grant::traffic::{
     Action, AddClass, AddFilter, AddQdisc, Class, DeleteClass, DeleteFilter, DeleteQdisc,
-    Discipline, Filter, Handle, ListClasses, ListFilters, ListQdiscs, Qdisc, Standing, TokenBucket,
+    Discipline, Filter, Handle, ListClasses, ListFilters, ListQdiscs, PresentQdisc, Qdisc,
+    TokenBucket,
 };
 
 use super::{Lab, lab};
@@ -117,7 +118,7 @@ impl On<'_> {
     /// Removes what is at a place, as the host does.
     fn remove(&mut self, parent: Handle) -> Result<()> {
         let link = self.link.clone();
-        let standing = self.lab.linux.standing_discipline(&link, parent)?;
+        let standing = self.lab.linux.present_qdisc(&link, parent)?;
         let delete = DeleteQdisc {
             link,
             parent,
@@ -415,7 +416,7 @@ fn disciplines_stand_in_classes_too() {
 fn another_discipline_is_not_removed() {
     on_host(|mut on| {
         let made = on.add(at_root(Discipline::Tbf(BUCKET))).unwrap();
-        let expected = Standing {
+        let expected = PresentQdisc {
             handle: FIRST,
             discipline: "tbf".to_owned(),
         };

@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::link::LinkFacts;
 use weir_grant::traffic::{
-    AddQdisc, DeleteQdisc, Discipline, Handle, ListQdiscs, Qdisc, Standing, TokenBucket,
+    AddQdisc, DeleteQdisc, Discipline, Handle, ListQdiscs, PresentQdisc, Qdisc, TokenBucket,
 };
 
 use super::{Object, about, dump, echo, new, option, rate};
@@ -53,7 +53,7 @@ impl Perform<AddQdisc> for Linux {
         changes.undo_with(DeleteQdisc {
             link: link.clone(),
             parent: qdisc.parent,
-            standing: Some(Standing {
+            standing: Some(PresentQdisc {
                 handle,
                 discipline: word.to_owned(),
             }),
@@ -180,16 +180,16 @@ fn is_place(socket: &mut RouteSocket, link: &LinkFacts, parent: Handle) -> bool 
 /// The discipline at a place, for the gate; none if it is the kernel's own, which cannot be removed.
 ///
 /// Errors: `NotFound` for a link that is gone.
-pub fn standing_discipline(
+pub fn present_qdisc(
     namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     parent: Handle,
-) -> Result<Option<Standing>> {
+) -> Result<Option<PresentQdisc>> {
     let socket = namespace.route()?;
     let found = found(at(socket, link, parent, 0)).while_doing(format_args!(
         "look for the discipline of {link} at {parent}"
     ))?;
-    let standing = found.map(|found| Standing {
+    let standing = found.map(|found| PresentQdisc {
         handle: Handle(found.handle),
         discipline: found.kind,
     });

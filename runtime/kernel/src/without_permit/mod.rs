@@ -5,7 +5,7 @@
 //! | for | functions |
 //! |---|---|
 //! | an invocation | [`open_container`], [`SharedLock`] |
-//! | the facts that the gate decides by | [`find_link`], [`find_element`], [`is_port_taken`], [`overlapping_routes`], [`standing_discipline`] |
+//! | the facts that the gate decides by | [`find_link`], [`find_element`], [`is_port_taken`], [`overlapping_routes`], [`present_qdisc`] |
 //! | names of weir's own choice | [`is_name_taken`] |
 //! | what a killed ADD left | [`marked_links`] |
 //! | `weir uninstall` | [`own_tables`], [`own_elements`], [`administrators`], [`count_reference`], [`marked_links`] |
@@ -28,8 +28,10 @@ pub use ports::is_port_taken;
 pub use routes::overlapping_routes;
 
 pub use crate::firewall::find::find_element;
-pub use crate::firewall::own::{OwnElement, OwnTable, administrators, own_elements, own_tables};
+pub use crate::firewall::plugin_tables::{
+    OwnElement, OwnTable, administrators, own_elements, own_tables,
+};
 pub use crate::firewall::reference::count_reference;
 pub use crate::link::find::{find_link, is_name_taken, marked_links};
 pub use crate::namespace::open_container;
-pub use crate::traffic::qdisc::standing_discipline;
+pub use crate::traffic::qdisc::present_qdisc;

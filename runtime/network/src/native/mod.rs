@@ -40,7 +40,7 @@ pub const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin
 
 /// One call of a plugin, for one network.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub struct NativeCall<'a> {
     /// `type`.
     pub plugin: &'a str,
     pub command: Command,
@@ -52,7 +52,7 @@ pub struct Asked<'a> {
     pub definition: Option<&'a str>,
 }
 
-impl Asked<'_> {
+impl NativeCall<'_> {
     fn granted_as(&self) -> &str {
         self.definition.unwrap_or(self.network)
     }
@@ -134,7 +134,7 @@ impl Asked<'_> {
 pub(super) fn call(
     sandbox: &Sandbox,
     bin_dirs: &[PathBuf],
-    asked: Asked<'_>,
+    asked: NativeCall<'_>,
 ) -> Result<Option<AddResult>, AddFailed> {
     let paths = sandbox.paths();
     let listing = Listing::load(paths)?;
@@ -169,7 +169,7 @@ fn missing(sandbox: &Sandbox, plugin: &str, bin_dirs: &[PathBuf]) -> Error {
 
 /// One call, with its gate and its log.
 struct Run<'a> {
-    asked: Asked<'a>,
+    asked: NativeCall<'a>,
     listing: &'a Listing,
     binary: &'a Binary,
     /// `CNI_PATH`.
@@ -182,7 +182,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(
         sandbox: &Sandbox,
-        asked: Asked<'a>,
+        asked: NativeCall<'a>,
         listing: &'a Listing,
         binary: &'a Binary,
         bin_dirs: &[PathBuf],

@@ -15,7 +15,7 @@ use weir_sandbox::{Sandbox, own_digest};
 
 use super::answer;
 use super::binary::{Binary, unfit};
-use super::{Asked, Failure, run, unrecorded};
+use super::{Failure, NativeCall, run, unrecorded};
 use crate::codes;
 use crate::trust::unread;
 
@@ -67,7 +67,7 @@ impl Successor {
     pub fn add(
         &self,
         sandbox: &Arc<Sandbox>,
-        asked: Asked<'_>,
+        asked: NativeCall<'_>,
         around: &Surroundings,
     ) -> Result<(), Error> {
         let search = around.bin_dir.display().to_string();
@@ -86,7 +86,7 @@ impl Successor {
     pub fn tool(
         &self,
         sandbox: &Arc<Sandbox>,
-        asked: Asked<'_>,
+        asked: NativeCall<'_>,
         around: &Surroundings,
         arguments: Vec<String>,
     ) -> Result<Ended, Error> {
@@ -112,9 +112,14 @@ impl Successor {
     }
 
     /// Runs the program through the gate, which records it.
-    fn run(&self, sandbox: &Arc<Sandbox>, asked: Asked<'_>, call: &Call) -> Result<Ended, Error> {
+    fn run(
+        &self,
+        sandbox: &Arc<Sandbox>,
+        asked: NativeCall<'_>,
+        call: &Call,
+    ) -> Result<Ended, Error> {
         let digest = self.binary.program.digest();
-        let asked = Asked {
+        let asked = NativeCall {
             plugin: &self.name,
             ..asked
         };

@@ -1,7 +1,7 @@
 //! `weir net`: attaches containers to networks by hand, for people and for tests.
 
 mod list;
-mod several;
+mod multi_network;
 mod status;
 
 use std::path::PathBuf;
@@ -119,7 +119,7 @@ pub fn run(command: Command) -> Result<()> {
 
 fn attach(arguments: &AttachmentArguments, command: weir_cni::Command) -> Result<()> {
     let Some(name) = &arguments.network else {
-        return several::run(arguments, command);
+        return multi_network::run(arguments, command);
     };
     let attachment = arguments.attachment(command)?;
     let directories = &arguments.directories;

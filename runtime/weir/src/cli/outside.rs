@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use weir_files::Paths;
+use weir_grant::internal_grant;
 use weir_grant::native::NativePlugin;
-use weir_grant::own;
 use weir_network::Settings;
 use weir_sandbox::Catalogue;
 
@@ -32,7 +32,7 @@ impl Outside {
     ///
     /// Errors: it is not a component's, and weir's configuration cannot be read.
     pub fn of(paths: &Paths, name: &str) -> Result<Option<Self>> {
-        if name == own::NAME {
+        if name == internal_grant::NAME {
             return Ok(Some(Self::Weir));
         }
         if Catalogue::new(paths).has(name) {
@@ -53,7 +53,7 @@ impl fmt::Display for Outside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Weir => {
-                let name = own::NAME;
+                let name = internal_grant::NAME;
                 write!(
                     f,
                     "`{name}` is weir itself and not a plugin: what it may do on its own behalf is fixed in the binary, and \

@@ -6,7 +6,7 @@ use weir_grant::Namespace;
 use weir_grant::firewall::{Apply, Command, Family, RuleHandle};
 
 use super::super::comment;
-use super::super::kept::{generation, until_unchanged};
+use super::super::keep_rules::{generation, until_unchanged};
 use super::super::read::Reader;
 use super::super::set::malformed;
 use super::super::transaction;

@@ -3,7 +3,7 @@
 //!
 //! Needs root and the package nftables, and iproute2 for the links of the traffic tests.
 
-mod kept;
+mod keep_rules;
 mod refusals;
 mod ruleset;
 mod traffic;

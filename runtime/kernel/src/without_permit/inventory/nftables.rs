@@ -9,7 +9,7 @@ use weir_grant::firewall::Family;
 
 use crate::firewall::family::protocol_family;
 use crate::firewall::kind::Kind;
-use crate::firewall::named;
+use crate::firewall::object_name;
 use crate::netlink::NetfilterSocket;
 
 /// One line for each table, chain and set, with how much is in it.
@@ -69,7 +69,7 @@ fn rules(socket: &mut NetfilterSocket, family: u8) -> Result<BTreeMap<(String, S
 
 fn elements(socket: &mut NetfilterSocket, family: u8, table: &str, set: &str) -> Result<usize> {
     let objects = socket.dump(Kind::GetElements, family, |bytes| {
-        named::elements(bytes, table, set);
+        object_name::elements(bytes, table, set);
     })?;
     let counts = objects.iter().map(|object| {
         // A set without elements has no list of them.

@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use weir_files::Paths;
 use weir_gate::escape;
-use weir_grant::own;
+use weir_grant::internal_grant;
 use weir_network::Settings;
 use weir_sandbox::Catalogue;
 
@@ -159,7 +159,7 @@ fn report_unknown(arguments: &Arguments, mut plugins: BTreeSet<String>) -> Resul
     // Without a readable configuration, no native plugin runs.
     let native = Settings::load(&paths).unwrap_or_default().native_plugins;
     plugins.extend(native.into_iter().map(|entry| entry.name));
-    plugins.insert(own::NAME.to_owned());
+    plugins.insert(internal_grant::NAME.to_owned());
     let sentences = arguments.filter.unknown(&plugins);
     sentences.iter().for_each(|sentence| complain(sentence));
     Ok(())

@@ -42,7 +42,7 @@ fn action(record: &Record, by_arguments: bool) -> Option<String> {
     if record.verdict == Verdict::Denied {
         return None;
     }
-    let Ok(operation) = record.asked() else {
+    let Ok(operation) = record.query() else {
         return Some(arguments(&record.arguments));
     };
     let needs: Vec<String> = operation.needs().iter().map(Need::to_string).collect();

@@ -13,7 +13,9 @@ use weir_grant::pattern::Pattern;
 use weir_grant::phrase::joined;
 use weir_grant::query::Query;
 use weir_grant::rule::rules_of;
-use weir_grant::{Capabilities, Capability, Decision, Document, Invocation, Section, doing, own};
+use weir_grant::{
+    Capabilities, Capability, Decision, Document, Invocation, Section, doing, internal_grant,
+};
 use weir_sandbox::{Loaded, Undecided, read_grant};
 
 use super::document::wrapped;
@@ -249,7 +251,7 @@ impl Documents {
     /// Asks the gate's matcher by the rules of the grant that decides.
     fn explain(&self, question: &Question) -> Explanation {
         match self {
-            _ if question.plugin == own::NAME => Explanation::by_own(question),
+            _ if question.plugin == internal_grant::NAME => Explanation::by_own(question),
             Self::One(loaded) => Explanation {
                 because: uncovered(&loaded.document, question),
                 ..Explanation::new(question)
@@ -313,12 +315,12 @@ impl Explanation {
             .iter()
             .map(|name| Pattern::literal(name));
         let explanation = Self {
-            grant: Some(own::NAME.to_owned()),
+            grant: Some(internal_grant::NAME.to_owned()),
             from: Some("fixed in the binary".to_owned()),
             networks: vec!["*".to_owned(), "*/*".to_owned()],
             ..Self::new(question)
         };
-        let capabilities = own::capabilities(interfaces.collect());
+        let capabilities = internal_grant::capabilities(interfaces.collect());
         explanation.decided(question, Section::Node, &capabilities)
     }
 
@@ -390,7 +392,7 @@ fn print(explanation: &Explanation) {
     } else {
         format!(" on {}", joined(explanation.networks.clone(), "and"))
     };
-    let by = if plugin == own::NAME {
+    let by = if plugin == internal_grant::NAME {
         format!("what {plugin} itself may do ({from})")
     } else {
         format!("the grant `{grant}` ({from}) of plugin {plugin}{networks}")

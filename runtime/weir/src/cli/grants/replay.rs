@@ -76,7 +76,7 @@ pub fn replay(
         if record.verdict == Verdict::Undo || !is_plugins || !passes(record) {
             return Ok(());
         }
-        match record.asked() {
+        match record.query() {
             Ok(operation) => return take(record, operation),
             Err(_) if record.shortened_from.is_some() => unknown.shortened += 1,
             Err(why) => {

@@ -9,7 +9,7 @@ use weir_files::Paths;
 use weir_grant::pattern::Pattern;
 use weir_grant::rule::{RuleFields, rules_of};
 use weir_grant::section::Request;
-use weir_grant::{Capabilities, Capability, Document, own};
+use weir_grant::{Capabilities, Capability, Document, internal_grant};
 use weir_grant::{phrase::joined, rule::sentence};
 use weir_sandbox::{Catalogue, Loaded, Origin};
 
@@ -102,12 +102,12 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
 
 /// What weir may do on its own behalf, which the audit log records.
 fn show_own(arguments: &Arguments) -> Result<Answer> {
-    let name = own::NAME;
+    let name = internal_grant::NAME;
     if arguments.yaml {
         bail!("`{name}` is weir itself; no document grants what it does on its own behalf");
     }
     let interface = Pattern::try_from("{ifname}".to_owned()).map_err(|why| anyhow!(why))?;
-    let allowed = allowed(&own::capabilities(vec![interface]));
+    let allowed = allowed(&internal_grant::capabilities(vec![interface]));
     arguments.format.print(&allowed, |allowed| {
         print_line!(
             "What {name} itself may do to an interface of a pod whose selection has `default-route`;\n\

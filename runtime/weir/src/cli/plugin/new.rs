@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde::Serialize;
-use weir_grant::own;
+use weir_grant::internal_grant;
 use weir_sandbox::Catalogue;
 
 use crate::cli::output::{Answer, Format, print_line, show};
@@ -84,7 +84,7 @@ fn check_name(name: &str) -> Result<()> {
         "plugin `{name}` is built into weir: choose another name"
     );
     ensure!(
-        name != own::NAME,
+        name != internal_grant::NAME,
         "`{name}` is the name of weir itself: choose another"
     );
     Ok(())

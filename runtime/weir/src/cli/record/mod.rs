@@ -157,7 +157,7 @@ impl Record {
     }
 
     /// The requested operation. Errors: the arguments are shortened, or are not those of the operation.
-    pub fn asked(&self) -> Result<Box<dyn Query>, String> {
+    pub fn query(&self) -> Result<Box<dyn Query>, String> {
         match self.shortened_from {
             Some(bytes) => Err(format!(
                 "the arguments of `{}` are shortened from {bytes} bytes",
@@ -326,9 +326,9 @@ mod tests {
         let mut record = old("delete everything", &[]);
         record.operation = "link.list".to_owned();
         record.arguments = json!({ "namespace": "host" });
-        assert!(record.asked().is_ok(), "{:?}", record.asked().err());
+        assert!(record.query().is_ok(), "{:?}", record.query().err());
         record.shortened_from = Some(99_999);
-        let why = record.asked().err().expect("shortened");
+        let why = record.query().err().expect("shortened");
         assert!(why.contains("99999 bytes"), "{why}");
     }
 }

@@ -1,7 +1,7 @@
 //! One plugin: its component, its grants rule by rule, and how often each rule was used.
 
 use maud::{Markup, html};
-use weir_grant::own;
+use weir_grant::internal_grant;
 use weir_host::printable;
 
 use super::Plugin;
@@ -42,7 +42,7 @@ fn section(plugin: &Plugin<'_>, tally: &PluginTally) -> Markup {
             h2 { span.kind { "Plugin" } " " (printable(plugin.name)) }
             (facts(&tally.count, tally.attachments.count()))
             (components(plugin, tally))
-            @if plugin.name == own::NAME {
+            @if plugin.name == internal_grant::NAME {
                 p.note { "This is weir itself, which has the program's digest here. What it may do on its \
                           own behalf is fixed in the program: to move a pod's default routes." }
             } @else if plugin.in_force().next().is_none() {

@@ -15,7 +15,7 @@ use weir_grant::firewall::RemoveReference;
 use weir_grant::link::LinkReference;
 use weir_kernel::Namespaces;
 use weir_kernel::without_permit::{find_link, marked_links};
-use weir_network::{Asked, Attachment, Cache, Cached, is_of_node};
+use weir_network::{Attachment, Cache, Cached, NativeCall, is_of_node};
 
 use crate::cli::output::show;
 
@@ -178,8 +178,8 @@ impl Attached {
     }
 
     /// An ADD of the plugin that returns, with this configuration.
-    pub fn add<'a>(&'a self, config: &'a PluginConfig) -> Asked<'a> {
-        Asked {
+    pub fn add<'a>(&'a self, config: &'a PluginConfig) -> NativeCall<'a> {
+        NativeCall {
             plugin: config.plugin_type(),
             command: Command::Add,
             attachment: &self.attachment,

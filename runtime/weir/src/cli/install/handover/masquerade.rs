@@ -12,7 +12,7 @@ use weir_cni::PluginConfig;
 use weir_files::Paths;
 use weir_host::printable;
 use weir_kernel::firewall::masquerade_chain;
-use weir_network::{Asked, Successor, Surroundings};
+use weir_network::{NativeCall, Successor, Surroundings};
 use weir_sandbox::Sandbox;
 
 use super::attached::Attached;
@@ -101,7 +101,7 @@ struct Run<'a> {
     program: &'a Successor,
     sandbox: &'a Arc<Sandbox>,
     around: &'a Surroundings,
-    asked: Asked<'a>,
+    asked: NativeCall<'a>,
 }
 
 impl Run<'_> {

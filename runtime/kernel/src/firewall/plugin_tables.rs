@@ -6,7 +6,7 @@ use weir_gate::Permit;
 use weir_grant::firewall::{Apply, Command, Element, Family, Policy};
 
 use super::family::protocol_family;
-use super::kept::{generation, until_unchanged};
+use super::keep_rules::{generation, until_unchanged};
 use super::kind::Kind;
 use super::read::Reader;
 use super::set::malformed;
