@@ -62,17 +62,14 @@ pub fn settle(group: &Group, elements: &[(String, Element)]) -> Result<(), Opera
     if !is_there(group)? {
         return Ok(());
     }
-    let mut moved = move_elements(group);
     for _ in 0..ATTEMPTS {
-        moved = match &moved {
-            Err(error) if [ErrorCode::NotFound, ErrorCode::Exists].contains(&error.code) => {
-                move_elements(group)
-            }
+        match move_elements(group) {
+            Err(error) if [ErrorCode::NotFound, ErrorCode::Exists].contains(&error.code) => {}
             Err(error) if error.code == ErrorCode::Denied => return make_way(group, elements),
-            _ => return moved,
-        };
+            moved => return moved,
+        }
     }
-    moved
+    move_elements(group)
 }
 
 /// Elements whose keys the present sets have already are dropped: those ports were taken.
