@@ -57,10 +57,10 @@ impl Gate {
     /// Does the same; `act` may also note the previous value of what it changes, for the record.
     pub fn perform_noting<O: Operation, T, E: Outcome>(
         &mut self,
-        mut operation: O,
+        operation: O,
         act: impl FnOnce(&Permit<O>, &mut Option<Value>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let rules = self.authorise(&mut operation)?;
+        let rules = self.authorise(&operation)?;
         if self.audit.is_recorded::<O>() {
             self.act(operation, "allowed", &rules, act)
         } else {
@@ -78,8 +78,8 @@ impl Gate {
         act: impl FnOnce(&[Permit<O>]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut authorised = Vec::with_capacity(operations.len());
-        for mut operation in operations {
-            match self.authorise(&mut operation) {
+        for operation in operations {
+            match self.authorise(&operation) {
                 Ok(rules) => authorised.push((operation, rules)),
                 Err(Refusal::NotFound(_)) => {}
                 Err(refusal) => return Err(refusal.into()),
@@ -111,7 +111,7 @@ impl Gate {
     }
 
     /// The rules that allow an operation. Errors: why it is not carried out; the refusal is recorded.
-    fn authorise<O: Operation>(&mut self, operation: &mut O) -> Result<Vec<String>, Refusal> {
+    fn authorise<O: Operation>(&mut self, operation: &O) -> Result<Vec<String>, Refusal> {
         let rules = match self.decide(operation) {
             Ok(rules) => rules,
             Err(denied) => {

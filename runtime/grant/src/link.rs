@@ -270,7 +270,11 @@ impl Operation for Create {
         of_name.or_else(|| flaw_of_alias(self.namespace, self.alias.as_deref()))
     }
 
-    fn links(&mut self) -> Vec<&mut LinkFacts> {
+    fn links(&self) -> Vec<&LinkFacts> {
+        self.master.iter().chain(self.kind.lower()).collect()
+    }
+
+    fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
         self.master
             .iter_mut()
             .chain(self.kind.lower_mut())
@@ -313,7 +317,15 @@ impl Operation for Update {
         of_name.or_else(|| flaw_of_alias(self.link.namespace, self.alias.as_deref()))
     }
 
-    fn links(&mut self) -> Vec<&mut LinkFacts> {
+    fn links(&self) -> Vec<&LinkFacts> {
+        let master = match &self.master {
+            Some(NewMaster::Link(master)) => Some(master),
+            _ => None,
+        };
+        [&self.link].into_iter().chain(master).collect()
+    }
+
+    fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
         let master = match &mut self.master {
             Some(NewMaster::Link(master)) => Some(master),
             _ => None,

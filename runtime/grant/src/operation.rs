@@ -34,8 +34,13 @@ pub trait Operation: Clone + Serialize {
         None
     }
 
-    /// The links that it names, to be read or replaced.
-    fn links(&mut self) -> Vec<&mut LinkFacts> {
+    /// The links that it names.
+    fn links(&self) -> Vec<&LinkFacts> {
+        Vec::new()
+    }
+
+    /// The same links, to be replaced in a copy.
+    fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
         Vec::new()
     }
 }
@@ -69,10 +74,14 @@ macro_rules! operations {
 }
 pub(crate) use operations;
 
-/// Implements [`Operation::links`] for an operation whose link is this field.
+/// Implements [`Operation::links`] and [`Operation::links_mut`] for an operation whose link is this field.
 macro_rules! names_links {
     ($field:ident) => {
-        fn links(&mut self) -> Vec<&mut $crate::facts::LinkFacts> {
+        fn links(&self) -> Vec<&$crate::facts::LinkFacts> {
+            vec![&self.$field]
+        }
+
+        fn links_mut(&mut self) -> Vec<&mut $crate::facts::LinkFacts> {
             vec![&mut self.$field]
         }
     };

@@ -190,7 +190,12 @@ macro_rules! operation_on_route {
                 Requirement::of_route(self.namespace, &self.route, overlap(self), Self::VERB)
             }
 
-            fn links(&mut self) -> Vec<&mut LinkFacts> {
+            fn links(&self) -> Vec<&LinkFacts> {
+                let hops = self.route.next_hops.iter().filter_map(|hop| hop.link.as_ref());
+                self.route.link.iter().chain(hops).collect()
+            }
+
+            fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
                 let hops = self.route.next_hops.iter_mut();
                 let hops = hops.filter_map(|hop| hop.link.as_mut());
                 self.route.link.iter_mut().chain(hops).collect()
@@ -222,7 +227,11 @@ impl Operation for List {
         }]
     }
 
-    fn links(&mut self) -> Vec<&mut LinkFacts> {
+    fn links(&self) -> Vec<&LinkFacts> {
+        self.link.iter().collect()
+    }
+
+    fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
         self.link.iter_mut().collect()
     }
 }

@@ -315,7 +315,15 @@ impl Operation for AddFilter {
         needed
     }
 
-    fn links(&mut self) -> Vec<&mut LinkFacts> {
+    fn links(&self) -> Vec<&LinkFacts> {
+        let target = match &self.filter.action {
+            Action::Redirect(target) => Some(target),
+            _ => None,
+        };
+        [&self.link].into_iter().chain(target).collect()
+    }
+
+    fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
         let target = match &mut self.filter.action {
             Action::Redirect(target) => Some(target),
             _ => None,

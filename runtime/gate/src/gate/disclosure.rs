@@ -21,8 +21,8 @@ impl Gate {
     /// not exist.
     pub(super) fn told<O: Operation>(&self, operation: &O, denied: &Denied) -> Refusal {
         let blind = self.without_hidden_links(operation);
-        let told = blind.and_then(|mut blind| match self.decide(&blind) {
-            Ok(_) => not_found(&mut blind),
+        let told = blind.and_then(|blind| match self.decide(&blind) {
+            Ok(_) => not_found(&blind),
             Err(denied) => Some(Refusal::Denied(denied)),
         });
         told.unwrap_or_else(|| Refusal::Denied(denied.clone()))
@@ -32,7 +32,7 @@ impl Gate {
     fn without_hidden_links<O: Operation>(&self, operation: &O) -> Option<O> {
         let mut blind = operation.clone();
         let mut is_blind = false;
-        for link in blind.links() {
+        for link in blind.links_mut() {
             if self.is_hidden(link) {
                 *link = link.absent();
                 is_blind = true;
@@ -54,7 +54,7 @@ impl Gate {
 }
 
 /// The refusal for a link that an operation names and that does not exist; none if all exist.
-pub(super) fn not_found<O: Operation>(operation: &mut O) -> Option<Refusal> {
+pub(super) fn not_found<O: Operation>(operation: &O) -> Option<Refusal> {
     let absent = operation.links().into_iter().find(|link| link.is_absent());
     absent.map(|link| Refusal::NotFound(link.not_found()))
 }
