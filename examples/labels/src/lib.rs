@@ -36,7 +36,6 @@ impl Default for Config {
 
 impl Plugin for Labels {
     type Config = Config;
-    const NAME: &'static str = "labels";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let result = request.chained()?.clone();

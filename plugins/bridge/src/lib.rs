@@ -31,7 +31,6 @@ const CONTAINER_INTERFACE: u32 = 2;
 
 impl Plugin for Bridge {
     type Config = Config;
-    const NAME: &'static str = "bridge";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;

@@ -44,7 +44,6 @@ pub struct HostLocal;
 
 impl Plugin for HostLocal {
     type Config = Config;
-    const NAME: &'static str = "host-local";
     const WORLD: World = World::IpamPlugin;
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {

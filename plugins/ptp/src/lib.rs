@@ -30,7 +30,6 @@ pub struct Ptp;
 
 impl Plugin for Ptp {
     type Config = Config;
-    const NAME: &'static str = "ptp";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;

@@ -16,7 +16,6 @@ pub struct Static;
 
 impl Plugin for Static {
     type Config = Config;
-    const NAME: &'static str = "static";
     const WORLD: World = World::IpamPlugin;
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
@@ -27,10 +26,6 @@ impl Plugin for Static {
             dns: config.ipam.dns.clone(),
             ..AddResult::default()
         })
-    }
-
-    fn del(_: Request<Config>) -> Result<(), Error> {
-        Ok(())
     }
 
     fn check(request: Request<Config>) -> Result<(), Error> {

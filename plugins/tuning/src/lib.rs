@@ -28,7 +28,6 @@ pub struct Tuning;
 
 impl Plugin for Tuning {
     type Config = Config;
-    const NAME: &'static str = "tuning";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;

@@ -26,16 +26,11 @@
 //!
 //! impl Plugin for Upper {
 //!     type Config = Config;
-//!     const NAME: &'static str = "upper";
 //!
 //!     fn add(request: Request<Config>) -> Result<AddResult, Error> {
 //!         let device = request.config.device.as_str();
 //!         link::set_up(Namespace::Container, device)?;
 //!         Ok(request.previous.unwrap_or_default())
-//!     }
-//!
-//!     fn del(_request: Request<Config>) -> Result<(), Error> {
-//!         Ok(())
 //!     }
 //!
 //!     fn check(request: Request<Config>) -> Result<(), Error> {
@@ -98,6 +93,8 @@ pub use bindings::OperationError;
 pub use bindings::weir::cni::types::{ErrorCode, IpFamily, LinkReference, Namespace};
 pub use error::{Context, Outcome, Result};
 pub use plugin::{Component, Package, Plugin, World};
+#[doc(hidden)]
+pub use plugin::{library_name, library_name_length};
 pub use request::{GcRequest, Request, StatusRequest};
 
 pub use ipnet::{self, IpNet, Ipv4Net, Ipv6Net};
@@ -107,13 +104,25 @@ pub use weir_cni::{
 };
 
 /// Makes a type that implements [`Plugin`] the component's exports. Its version and its description are those of the
-/// package that calls this.
+/// package that calls this; its name is the library's, with hyphens for underscores, unless one is given:
+/// `export!(Switch, name = "switch")`.
 ///
 /// Exports nothing on native targets, so that the plugin's pure parts can be tested there.
 #[macro_export]
 macro_rules! export {
     ($plugin:ty) => {
+        $crate::export!($plugin, name = {
+            const LENGTH: usize = $crate::library_name_length(module_path!());
+            const NAME: [u8; LENGTH] = $crate::library_name(module_path!());
+            match str::from_utf8(&NAME) {
+                Ok(name) => name,
+                Err(_) => panic!("the library's name is not UTF-8"),
+            }
+        });
+    };
+    ($plugin:ty, name = $name:expr) => {
         impl $crate::Package for $plugin {
+            const NAME: &'static str = $name;
             const VERSION: &'static str = env!("CARGO_PKG_VERSION");
             const DESCRIPTION: &'static str = env!("CARGO_PKG_DESCRIPTION");
         }

@@ -29,9 +29,6 @@ pub trait Plugin {
     /// The plugin's own configuration.
     type Config: DeserializeOwned;
 
-    /// The plugin's name, as `type` in a configuration.
-    const NAME: &'static str;
-
     /// Its world. An IPAM plugin is given the whole configuration of the plugin that runs it; only the keys inside
     /// `ipam` are its own. It must not call a capability that `ipam-plugin` lacks: [`ipam`](crate::ipam) returns an
     /// error.
@@ -49,7 +46,13 @@ pub trait Plugin {
     fn add(request: Request<Self::Config>) -> Result<AddResult, Error>;
 
     /// DEL: undoes `add`. Must succeed when there is nothing left to remove.
-    fn del(request: Request<Self::Config>) -> Result<(), Error>;
+    ///
+    /// May be left out if everything that `add` makes disappears with the container's interface: addresses and routes
+    /// of the container do, state and what is on the host do not. `weir plugin test` reports what is left behind.
+    fn del(request: Request<Self::Config>) -> Result<(), Error> {
+        let _ = request;
+        Ok(())
+    }
 
     /// CHECK: fails when the attachment is not as the previous result says.
     fn check(request: Request<Self::Config>) -> Result<(), Error>;
@@ -69,10 +72,37 @@ pub trait Plugin {
 
 /// The package of a plugin, which [`export!`](crate::export) implements from its `Cargo.toml`.
 pub trait Package {
+    /// The plugin's name, as `type` in a configuration.
+    const NAME: &'static str;
     /// The version.
     const VERSION: &'static str;
     /// What the plugin does, in one sentence.
     const DESCRIPTION: &'static str;
+}
+
+/// Returns how many bytes the name of the library has that a module is in, for [`export!`](crate::export).
+#[doc(hidden)]
+pub const fn library_name_length(module: &str) -> usize {
+    let module = module.as_bytes();
+    let mut length = 0;
+    while length < module.len() && module[length] != b':' {
+        length += 1;
+    }
+    length
+}
+
+/// Returns the name of the library that a module is in, with hyphens for underscores, for [`export!`](crate::export).
+#[doc(hidden)]
+pub const fn library_name<const LENGTH: usize>(module: &str) -> [u8; LENGTH] {
+    let mut name = [b'-'; LENGTH];
+    let mut at = 0;
+    while at < LENGTH {
+        if module.as_bytes()[at] != b'_' {
+            name[at] = module.as_bytes()[at];
+        }
+        at += 1;
+    }
+    name
 }
 
 /// The component that a plugin becomes; see [`export!`](crate::export).
@@ -181,7 +211,6 @@ mod tests {
     /// Passes its configuration on as the name of an interface.
     impl Plugin for Echo {
         type Config = Config;
-        const NAME: &'static str = "echo";
 
         fn validate(config: &Config) -> Result<(), Error> {
             match config.mtu {
@@ -209,6 +238,7 @@ mod tests {
     }
 
     impl Package for Echo {
+        const NAME: &'static str = "echo";
         const VERSION: &'static str = "1.2.3";
         const DESCRIPTION: &'static str = "passes its configuration on";
     }
@@ -261,6 +291,23 @@ mod tests {
             valid_attachments: Vec::new(),
         };
         assert_eq!(code(Component::<Echo>::gc(gc)), Ok(()));
+    }
+
+    #[test]
+    fn the_name_is_the_librarys() {
+        for (module, expected) in [
+            ("host_local", "host-local"),
+            ("bridge", "bridge"),
+            ("a_b_c::inner_module", "a-b-c"),
+        ] {
+            let named = |length| match length {
+                10 => library_name::<10>(module).to_vec(),
+                6 => library_name::<6>(module).to_vec(),
+                _ => library_name::<5>(module).to_vec(),
+            };
+            let name = named(library_name_length(module));
+            assert_eq!(String::from_utf8(name).as_deref(), Ok(expected));
+        }
     }
 
     #[test]

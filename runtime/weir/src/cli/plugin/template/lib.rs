@@ -31,7 +31,6 @@ impl Default for Config {
 
 impl Plugin for {{type}} {
     type Config = Config;
-    const NAME: &'static str = "{{name}}";
 
     fn validate(config: &Config) -> Result<(), Error> {
         if config.mtu < LEAST_MTU {
@@ -58,10 +57,7 @@ impl Plugin for {{type}} {
         Ok(result)
     }
 
-    /// The MTU disappears with the interface.
-    fn del(_request: Request<Config>) -> Result<(), Error> {
-        Ok(())
-    }
+    // No `del`: the MTU disappears with the interface.
 
     fn check(request: Request<Config>) -> Result<(), Error> {
         let interface = link::get(Namespace::Container, request.ifname.as_str())?;
