@@ -9,7 +9,6 @@
 //! | `label` | `{network}/{containerid}/{ifname}` | the alias; `{NAME}` stands for the argument `NAME` of `CNI_ARGS`, such as `{K8S_POD_NAME}` |
 
 use weir_sdk::link::{self, Changes, Link};
-use weir_sdk::serde::Deserialize;
 use weir_sdk::{AddResult, Args, Context, Error, Namespace, Outcome, Plugin, Request, check};
 
 /// The most bytes that an alias has (`IFALIASZ`, without the NUL at the end).
@@ -19,8 +18,8 @@ const MOST: usize = 255;
 pub struct Labels;
 
 /// What the network configuration says.
-#[derive(Debug, Deserialize)]
-#[serde(crate = "weir_sdk::serde", default)]
+#[weir_sdk::config(default)]
+#[derive(Debug)]
 pub struct Config {
     /// The alias, with placeholders.
     pub label: String,

@@ -102,6 +102,7 @@ pub use serde;
 pub use weir_cni::{
     self as cni, AddResult, Args, Attachment, Code, Dns, Error, Interface, IpConfig, Mac, Route,
 };
+pub use weir_sdk_macros::config;
 
 /// Makes a type that implements [`Plugin`] the component's exports. Its version and its description are those of the
 /// package that calls this; its name is the library's, with hyphens for underscores, unless one is given:

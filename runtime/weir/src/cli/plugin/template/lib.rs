@@ -7,7 +7,6 @@
 //! | `mtu` | 1400 | bytes; an interface with more gets this, one with less keeps its own |
 
 use weir_sdk::link::{self, Changes};
-use weir_sdk::serde::Deserialize;
 use weir_sdk::{AddResult, Error, Namespace, Plugin, Request, check};
 
 /// Every link must carry packets of this size (RFC 791).
@@ -16,8 +15,8 @@ const LEAST_MTU: u32 = 68;
 pub struct {{type}};
 
 /// The plugin's keys of the network configuration.
-#[derive(Debug, Deserialize)]
-#[serde(crate = "weir_sdk::serde", default)]
+#[weir_sdk::config(default)]
+#[derive(Debug)]
 pub struct Config {
     /// In bytes.
     pub mtu: u32,
