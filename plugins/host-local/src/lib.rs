@@ -70,7 +70,7 @@ impl Plugin for HostLocal {
 
         Ok(AddResult {
             ips,
-            routes: ipam.routes(),
+            routes: ipam.routes.clone(),
             dns,
             ..AddResult::default()
         })

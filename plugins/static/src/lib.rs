@@ -7,7 +7,7 @@ mod addresses;
 pub mod config;
 
 use weir_sdk::check::{self, wrong};
-use weir_sdk::{AddResult, Error, IpConfig, Plugin, Request, Route, World};
+use weir_sdk::{AddResult, Error, IpConfig, Plugin, Request, World};
 
 use config::Config;
 
@@ -22,7 +22,7 @@ impl Plugin for Static {
         let config = &request.config;
         Ok(AddResult {
             ips: addresses::assigned(&request.args, config)?,
-            routes: config.ipam.routes.iter().map(Route::from).collect(),
+            routes: config.ipam.routes.clone(),
             dns: config.ipam.dns.clone(),
             ..AddResult::default()
         })
