@@ -53,7 +53,7 @@ impl Plugin for Bridge {
         }
 
         let veth = veth::wait_until_up(veth, config)?;
-        interface::announce(&veth.container, &result.ips);
+        interface::announce(&request.ifname, &result.ips);
         result.interfaces = vec![bridge::interface(&bridge)?];
         result.interfaces.extend(veth.interfaces(request.sandbox));
         result.interfaces.extend(vlan_gateway);

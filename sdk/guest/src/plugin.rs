@@ -9,7 +9,7 @@ use crate::bindings::exports::weir::cni::commands::Guest;
 use crate::bindings::weir::cni::cni as raw;
 use crate::config::{self, Rules};
 use crate::request::{GcRequest, Request, StatusRequest};
-use crate::{log, panic};
+use crate::{check, log, panic};
 
 /// A world of the contract, as in `wit/world.wit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,10 @@ pub trait Plugin {
         Ok(())
     }
 
-    /// CHECK: fails when the attachment is not as the previous result says.
+    /// CHECK: fails when the attachment is not as the previous result says. An error with
+    /// [`codes::NOT_FOUND`](crate::codes::NOT_FOUND) becomes [`codes::NOT_AS_ATTACHED`](crate::codes::NOT_AS_ATTACHED).
+    ///
+    /// Cannot be left out: success means to the caller that the attachment was looked at (CNI section 2, CHECK).
     fn check(request: Request<Self::Config>) -> Result<(), Error>;
 
     /// STATUS: fails when the plugin cannot serve an ADD now.
@@ -158,7 +161,8 @@ impl<P: Plugin + Package> Guest for Component<P> {
 
     fn check(request: raw::Request) -> Result<(), raw::Failure> {
         panic::log();
-        Ok(P::check(Request::read(request, Self::logged)?)?)
+        let checked = P::check(Request::read(request, Self::logged)?);
+        Ok(checked.map_err(check::what_is_gone)?)
     }
 
     fn status(request: raw::StatusRequest) -> Result<(), raw::Failure> {
@@ -193,6 +197,7 @@ mod tests {
     use weir_cni::Code;
 
     use super::*;
+    use crate::codes;
 
     struct Echo;
 
@@ -228,12 +233,14 @@ mod tests {
             Ok(result)
         }
 
-        fn del(_: Request<Config>) -> Result<(), Error> {
-            Ok(())
-        }
-
-        fn check(_: Request<Config>) -> Result<(), Error> {
-            Ok(())
+        fn check(request: Request<Config>) -> Result<(), Error> {
+            match request.config.mtu {
+                404 => Err(Error::new(
+                    codes::NOT_FOUND,
+                    "the container has no interface",
+                )),
+                _ => Ok(()),
+            }
         }
     }
 
@@ -278,7 +285,17 @@ mod tests {
     }
 
     #[test]
-    fn status_and_gc_succeed_unless_the_plugin_says_otherwise() {
+    fn what_check_does_not_find_is_not_as_attached() {
+        let gone = request(r#"{"mtu": 404}"#);
+        assert_eq!(
+            code(Component::<Echo>::check(gone)),
+            Err(codes::NOT_AS_ATTACHED)
+        );
+    }
+
+    #[test]
+    fn del_status_and_gc_succeed_unless_the_plugin_says_otherwise() {
+        assert_eq!(code(Component::<Echo>::del(request("{}"))), Ok(()));
         let status = raw::StatusRequest {
             network: "net".to_owned(),
             config: "{}".to_owned(),

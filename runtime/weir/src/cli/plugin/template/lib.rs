@@ -41,7 +41,7 @@ impl Plugin for {{type}} {
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let mut result = request.chained()?.clone();
-        let interface = link::get(Namespace::Container, request.ifname.as_str())?;
+        let interface = request.container_interface()?;
         if let Some(mtu) = too_large(interface.mtu, &request.config) {
             let changes = Changes {
                 mtu: Some(mtu),
@@ -59,7 +59,7 @@ impl Plugin for {{type}} {
     // No `del`: the MTU disappears with the interface.
 
     fn check(request: Request<Config>) -> Result<(), Error> {
-        let interface = link::get(Namespace::Container, request.ifname.as_str())?;
+        let interface = request.container_interface()?;
         match too_large(interface.mtu, &request.config) {
             None => Ok(()),
             Some(most) => Err(check::wrong(format!(
