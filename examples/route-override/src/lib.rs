@@ -12,8 +12,7 @@
 use std::net::IpAddr;
 
 use weir_sdk::route::{self, Filter};
-use weir_sdk::{AddResult, Context, Error, IpConfig, Namespace, Plugin, Request, Route};
-use weir_sdk::{check, interface};
+use weir_sdk::{AddResult, Error, IpConfig, Namespace, Plugin, Request, Route, check, interface};
 
 /// The plugin.
 pub struct RouteOverride;
@@ -36,8 +35,7 @@ impl Plugin for RouteOverride {
         let config = &request.config;
         let mut result = request.chained()?.clone();
         for route in unwanted(&request, &result.ips)? {
-            let removed = route::delete(Namespace::Container, &route);
-            removed.context(format!("cannot remove {route}"))?;
+            route::delete(Namespace::Container, &route)?;
         }
         let is_left = |route: &Route| !removes(config, &route.into(), &result.ips);
         result.routes.retain(|r| !config.flushroutes && is_left(r));
@@ -69,8 +67,7 @@ impl Plugin for RouteOverride {
 /// The interface's routes that are to be removed.
 fn unwanted(request: &Request<Config>, ips: &[IpConfig]) -> Result<Vec<route::Route>, Error> {
     let over_interface = Filter::over(&request.container_interface()?);
-    let listed = route::list(Namespace::Container, &over_interface);
-    let mut routes = listed.context("cannot list the interface's routes")?;
+    let mut routes = route::list(Namespace::Container, &over_interface)?;
     routes.retain(|route| removes(&request.config, route, ips));
     Ok(routes)
 }
