@@ -110,8 +110,7 @@ fn take_address(ifname: &str) -> Result<(), OperationError> {
 
 fn route_host_traffic(_: &str) -> Result<(), OperationError> {
     let everything: IpNet = "0.0.0.0/0".parse().expect("a network");
-    let mut away = route::Route::new(everything);
-    away.link = Some("lo".into());
+    let away = route::Route::new(everything).over("lo");
     route::add(Namespace::Host, &away)
 }
 
