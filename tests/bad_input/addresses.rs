@@ -48,7 +48,7 @@ fn keys_of_ptp() -> Result<()> {
 fn addresses_without_a_gateway() -> Result<()> {
     let place = Place::create()?;
     let config = of_static(json!([{"address": "10.21.0.5/24"}]));
-    refused(&place, &config, 110, &["10.21.0.5/24", "gateway"]);
+    refused(&place, &config, 108, &["10.21.0.5/24", "gateway"]);
     refused(
         &place,
         &of_static(json!([])),

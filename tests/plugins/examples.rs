@@ -7,16 +7,23 @@ use weir_kit::{Container, Grant, Node, Outcome, State, weir};
 use crate::granted;
 
 /// A node with an example installed, and a container attached by `ptp`.
-struct Place {
-    node: Node,
-    container: Container,
+pub(crate) struct Place {
+    pub(crate) node: Node,
+    pub(crate) container: Container,
     example: &'static str,
-    attached: Value,
+    /// Of its configuration.
+    keys: Value,
+    pub(crate) attached: Value,
     before: State,
 }
 
 impl Place {
     fn create(example: &'static str) -> Result<Self> {
+        Self::with(example, json!({}))
+    }
+
+    /// A place where the example's configuration has these keys.
+    pub(crate) fn with(example: &'static str, keys: Value) -> Result<Self> {
         let node = Node::create()?;
         // What ptp leaves for the next container exists before.
         let first = node.container()?;
@@ -36,25 +43,22 @@ impl Place {
             node,
             container,
             example,
+            keys,
             attached,
             before,
         })
     }
 
-    fn grant(&self) -> Result<()> {
-        let digest = self.node.digest(self.example)?;
-        let grant = granted(self.example, &digest)?;
-        self.node
-            .put_grant(format!("{}.yaml", self.example), &grant)
+    pub(crate) fn grant(&self) -> Result<()> {
+        grant(&self.node, self.example)
     }
 
-    fn run(&self, command: &str, previous: &Value) -> Result<Outcome> {
-        let config = json!({
-            "cniVersion": "1.1.0",
-            "name": "outside",
-            "type": self.example,
-            "prevResult": previous,
-        });
+    pub(crate) fn run(&self, command: &str, previous: &Value) -> Result<Outcome> {
+        let mut config = self.keys.clone();
+        config["cniVersion"] = "1.1.0".into();
+        config["name"] = "outside".into();
+        config["type"] = self.example.into();
+        config["prevResult"] = previous.clone();
         self.node.run(&weir(
             &self.node,
             self.example,
@@ -65,7 +69,7 @@ impl Place {
     }
 
     /// Runs ADD and CHECK, and DEL of both plugins, which must leave nothing.
-    fn come_and_go(
+    pub(crate) fn come_and_go(
         &self,
         look: impl Fn() -> Result<()>,
         damage: impl Fn() -> Result<()>,
@@ -98,7 +102,7 @@ impl Place {
     }
 
     /// Without a grant it does not run, and with an empty one it is denied.
-    fn is_denied(&self) -> Result<()> {
+    pub(crate) fn is_denied(&self) -> Result<()> {
         let outcome = self.run("ADD", &self.attached)?;
         assert_eq!(outcome.code(), 202, "{outcome:?}");
         let digest = self.node.digest(self.example)?;
@@ -137,6 +141,12 @@ impl Place {
     }
 }
 
+/// Puts an example's own grant on a node.
+pub(crate) fn grant(node: &Node, example: &str) -> Result<()> {
+    let grant = granted(example, &node.digest(example)?)?;
+    node.put_grant(format!("{example}.yaml"), &grant)
+}
+
 fn ptp(previous: Option<&Value>) -> Value {
     let mut config = json!({
         "cniVersion": "1.1.0",
@@ -144,7 +154,14 @@ fn ptp(previous: Option<&Value>) -> Value {
         "type": "ptp",
         "ipam": {
             "type": "host-local",
-            "ranges": [[{ "subnet": "10.97.0.0/24" }], [{ "subnet": "fd97::/64" }]]
+            "ranges": [[{ "subnet": "10.97.0.0/24" }], [{ "subnet": "fd97::/64" }]],
+            "routes": [
+                { "dst": "0.0.0.0/0" },
+                { "dst": "::/0" },
+                { "dst": "198.51.100.0/24" },
+                { "dst": "2001:db8:1::/48" },
+                { "dst": "169.254.169.254/32" },
+            ],
         },
     });
     if let Some(previous) = previous {

@@ -5,7 +5,9 @@ mod catalogue;
 mod examples;
 mod inspect;
 mod new;
+mod point_to_point;
 mod recorded;
+mod route_override;
 mod standard;
 mod test;
 

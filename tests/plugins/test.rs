@@ -75,8 +75,15 @@ fn commands(report: &Value) -> Vec<&str> {
 
 #[test]
 fn an_example_passes_with_all_its_operations_shown() -> Result<()> {
-    for name in ["labels", "pinned-gateway"] {
-        let report = run(&component(name), &example(name, "network.conflist"), &[], 0);
+    let forwards: &[&str] = &["--keeps", "host: sysctl *"];
+    for (name, words) in [
+        ("labels", &[] as &[&str]),
+        ("pinned-gateway", &[]),
+        ("point-to-point", forwards),
+        ("route-override", &[]),
+    ] {
+        let file = example(name, "network.conflist");
+        let report = run(&component(name), &file, words, 0);
         assert_eq!(report["passed"], true, "{report:#}");
         assert_eq!(
             commands(&report),

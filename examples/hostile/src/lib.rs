@@ -53,7 +53,6 @@ const ATTEMPTS: [Attempt; 18] = [
 
 impl Plugin for Hostile {
     type Config = Config;
-    const NAME: &'static str = "hostile";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         for (what, attempt) in ATTEMPTS {
@@ -64,10 +63,6 @@ impl Plugin for Hostile {
             ipam::add().map(drop).map_err(|e| e.msg),
         );
         Ok(request.previous.unwrap_or_default())
-    }
-
-    fn del(_request: Request<Config>) -> Result<(), Error> {
-        Ok(())
     }
 
     fn check(_request: Request<Config>) -> Result<(), Error> {
@@ -115,8 +110,7 @@ fn take_address(ifname: &str) -> Result<(), OperationError> {
 
 fn route_host_traffic(_: &str) -> Result<(), OperationError> {
     let everything: IpNet = "0.0.0.0/0".parse().expect("a network");
-    let mut away = route::Route::new(everything);
-    away.link = Some("lo".into());
+    let away = route::Route::new(everything).over("lo");
     route::add(Namespace::Host, &away)
 }
 

@@ -9,8 +9,7 @@
 //! | `label` | `{network}/{containerid}/{ifname}` | the alias; `{NAME}` stands for the argument `NAME` of `CNI_ARGS`, such as `{K8S_POD_NAME}` |
 
 use weir_sdk::link::{self, Changes, Link};
-use weir_sdk::serde::Deserialize;
-use weir_sdk::{AddResult, Args, Context, Error, Namespace, Outcome, Plugin, Request, check};
+use weir_sdk::{AddResult, Args, Context, Error, Namespace, Plugin, Request, check};
 
 /// The most bytes that an alias has (`IFALIASZ`, without the NUL at the end).
 const MOST: usize = 255;
@@ -19,8 +18,8 @@ const MOST: usize = 255;
 pub struct Labels;
 
 /// What the network configuration says.
-#[derive(Debug, Deserialize)]
-#[serde(crate = "weir_sdk::serde", default)]
+#[weir_sdk::config(default)]
+#[derive(Debug)]
 pub struct Config {
     /// The alias, with placeholders.
     pub label: String,
@@ -36,25 +35,24 @@ impl Default for Config {
 
 impl Plugin for Labels {
     type Config = Config;
-    const NAME: &'static str = "labels";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let result = request.chained()?.clone();
-        let interface = interface(&request.ifname)?.ok_or_else(|| missing(&request.ifname))?;
+        let interface = request.container_interface()?;
         set_alias(&interface, &label(&request)?)?;
         Ok(result)
     }
 
     /// With the container's namespace the interface is gone, and its alias with it.
     fn del(request: Request<Config>) -> Result<(), Error> {
-        match interface(&request.ifname)? {
+        match request.find_container_interface()? {
             Some(interface) => set_alias(&interface, ""),
             None => Ok(()),
         }
     }
 
     fn check(request: Request<Config>) -> Result<(), Error> {
-        let interface = interface(&request.ifname)?.ok_or_else(|| missing(&request.ifname))?;
+        let interface = request.container_interface()?;
         let (expected, found) = (label(&request)?, &interface.alias);
         if expected == *found {
             Ok(())
@@ -65,16 +63,6 @@ impl Plugin for Labels {
             )))
         }
     }
-}
-
-/// The container's interface; none where it is gone.
-fn interface(ifname: &str) -> Result<Option<Link>, Error> {
-    let found = link::get(Namespace::Container, ifname).found();
-    found.context(format!("cannot look for `{ifname}`"))
-}
-
-fn missing(ifname: &str) -> Error {
-    check::wrong(format!("no such interface: `{ifname}`"))
 }
 
 fn set_alias(link: &Link, alias: &str) -> Result<(), Error> {

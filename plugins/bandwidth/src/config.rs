@@ -1,7 +1,6 @@
 //! The configuration, key by key.
 
 use ipnet::IpNet;
-use serde::Deserialize;
 use weir_sdk::Error;
 use weir_sdk::cni::parse_cidr;
 
@@ -17,8 +16,8 @@ const MOST_BURST: u64 = BYTE * u32::MAX as u64 - 1;
 /// A plugin configuration of the type `bandwidth`.
 ///
 /// A rate or burst of 0 means none, but the key counts as given.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[weir_sdk::config(rename_all = "camelCase", default)]
+#[derive(Clone, Debug, Default)]
 pub struct Config {
     /// Of what the container receives, in bits per second.
     pub ingress_rate: Option<u64>,
@@ -37,8 +36,8 @@ pub struct Config {
 }
 
 /// `runtimeConfig`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[weir_sdk::config(default)]
+#[derive(Clone, Debug, Default)]
 pub struct RuntimeConfig {
     /// The same keys. A `runtimeConfig` among them has no effect, like any unknown key there.
     pub bandwidth: Option<Box<Config>>,

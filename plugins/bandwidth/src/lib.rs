@@ -34,7 +34,6 @@ pub struct Bandwidth;
 
 impl Plugin for Bandwidth {
     type Config = Config;
-    const NAME: &'static str = "bandwidth";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let shaping = request.config.shaping()?;

@@ -92,10 +92,10 @@ fn of_port(port: &str) -> Result<Vec<Found>, OperationError> {
 }
 
 /// Fails unless frames from the port whose source is not the container's MAC are dropped.
-pub fn check(owner: &Owner, port: &Link, container: &Link) -> Result<(), Error> {
+pub fn check(owner: &Owner, port: &str, container: &Link) -> Result<(), Error> {
     let mac = mac_of(container)?;
     let checked = shared().check().and_then(|()| {
-        let mut keys = keys(&port.name, mac).into_iter();
+        let mut keys = keys(port, mac).into_iter();
         keys.try_for_each(|(set, key)| owned::check(FAMILY, set, &key, owner).map(drop))
     });
     checked.context("the check of source MACs")

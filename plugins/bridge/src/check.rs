@@ -1,7 +1,7 @@
 //! CHECK: whether interfaces, addresses, routes and what filters packets are as ADD left them.
 
 use weir_sdk::check::{self, wrong};
-use weir_sdk::link::{self, Link};
+use weir_sdk::link::Link;
 use weir_sdk::owner::Owner;
 use weir_sdk::veth::{self, Veth};
 use weir_sdk::{AddResult, Error, Interface, Namespace, Request, masquerade};
@@ -13,12 +13,12 @@ use crate::config::Config;
 pub fn check(request: &Request<Config>) -> Result<(), Error> {
     let previous = check::previous(request)?;
     let bridge = check_bridge(request, previous)?;
-    let container = check::container_interface(request, previous, "veth")?;
-    let port = check_port(previous, &bridge, &container)?;
+    let veth = veth::check(request, previous)?;
+    check_port(&bridge, &veth.host)?;
     check::addresses(&request.ifname, &previous.ips)?;
     check::routes(previous)?;
-    if veth::is_named_by_us(request, &port.name) {
-        check_filters(request, previous, &port, &container)
+    if veth::is_named_by_us(request, &veth.host.name) {
+        check_filters(request, previous, &veth)
     } else {
         Ok(())
     }
@@ -28,15 +28,14 @@ pub fn check(request: &Request<Config>) -> Result<(), Error> {
 fn check_filters(
     request: &Request<Config>,
     previous: &AddResult,
-    port: &Link,
-    container: &Link,
+    veth: &Veth,
 ) -> Result<(), Error> {
     let owner = Owner::of(request);
     if request.config.ip_masq {
         masquerade::check(&owner, &previous.ips)?;
     }
     if request.config.macspoofchk {
-        antispoof::check(&owner, port, container)
+        antispoof::check(&owner, &veth.host.name, &veth.container)
     } else {
         Ok(())
     }
@@ -61,23 +60,12 @@ fn check_bridge(request: &Request<Config>, previous: &AddResult) -> Result<Link,
     Ok(bridge)
 }
 
-/// Returns the container's peer: one of the previous result's interfaces on the host, and a port of the bridge.
-fn check_port(previous: &AddResult, bridge: &Link, container: &Link) -> Result<Link, Error> {
-    for interface in previous.on_host().filter(|i| i.name != bridge.name) {
-        let link = link::find(Namespace::Host, &interface.name)?;
-        if let Some(link) = link.filter(|link| Veth::is_pair(link, container)) {
-            if link.master != Some(bridge.index) {
-                let (port, bridge) = (&link.name, &bridge.name);
-                return Err(wrong(format!(
-                    "`{port}` is not a port of bridge `{bridge}`"
-                )));
-            }
-            check::mac(interface, &link)?;
-            return Ok(link);
-        }
+fn check_port(bridge: &Link, port: &Link) -> Result<(), Error> {
+    if port.master == Some(bridge.index) {
+        return Ok(());
     }
-    let (container, bridge) = (&container.name, &bridge.name);
+    let (port, bridge) = (&port.name, &bridge.name);
     Err(wrong(format!(
-        "the port of bridge `{bridge}` that leads to `{container}` does not exist"
+        "`{port}` is not a port of bridge `{bridge}`"
     )))
 }

@@ -1,6 +1,5 @@
 //! The configuration, key by key.
 
-use serde::Deserialize;
 use weir_sdk::cni::validate_interface_name;
 use weir_sdk::config::mac::{self, MacKey};
 use weir_sdk::config::{ArgsKey, DnsKeys, Ipam};
@@ -11,8 +10,8 @@ use weir_sdk::{Args, Error, Mac, masquerade};
 const VLAN_MAX: u16 = 4094;
 
 /// A plugin configuration of the type `bridge`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[weir_sdk::config(rename_all = "camelCase", default)]
+#[derive(Clone, Debug, Default)]
 pub struct Config {
     /// The bridge's name.
     #[serde(default = "default_bridge")]
@@ -67,8 +66,8 @@ fn yes() -> bool {
 }
 
 /// One item of `vlanTrunk`: a VLAN, or the VLANs from one to another.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[weir_sdk::config(default)]
+#[derive(Clone, Debug, Default)]
 pub struct Trunk {
     id: Option<u16>,
     #[serde(rename = "minID")]

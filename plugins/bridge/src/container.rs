@@ -2,9 +2,7 @@
 
 use weir_sdk::address::{self, NewAddress};
 use weir_sdk::link::Link;
-use weir_sdk::{
-    AddResult, Context, Error, ErrorCode, Namespace, Outcome, interface, log, route, sysctl,
-};
+use weir_sdk::{AddResult, Context, Error, ErrorCode, Namespace, Outcome, interface, log, sysctl};
 
 use crate::config::Config;
 
@@ -19,13 +17,13 @@ pub fn configure(config: &Config, link: &Link, result: &AddResult) -> Result<(),
     if has_ipv6 {
         enable_ipv6(config, ifname)?;
     }
-    interface::add_addresses(link, &result.ips, |address| {
+    interface::add_addresses(ifname, &result.ips, |address| {
         NewAddress::new(address).with_subnet_broadcast()
     })?;
     if has_ipv6 && config.enabledad {
         settle(link)?;
     }
-    interface::add_routes(link, route::of_result(result, link))
+    interface::add_routes(ifname, &result.routes, &result.ips)
 }
 
 /// Whether addresses are checked for duplicates, and that the interface announces its own when it

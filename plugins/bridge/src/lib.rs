@@ -31,7 +31,6 @@ const CONTAINER_INTERFACE: u32 = 2;
 
 impl Plugin for Bridge {
     type Config = Config;
-    const NAME: &'static str = "bridge";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;
@@ -54,7 +53,7 @@ impl Plugin for Bridge {
         }
 
         let veth = veth::wait_until_up(veth, config)?;
-        interface::announce(&veth.container, &result.ips);
+        interface::announce(&request.ifname, &result.ips);
         result.interfaces = vec![bridge::interface(&bridge)?];
         result.interfaces.extend(veth.interfaces(request.sandbox));
         result.interfaces.extend(vlan_gateway);

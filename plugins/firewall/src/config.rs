@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use serde::Deserialize;
 use serde_json::json;
 use weir_sdk::Error;
 
@@ -19,8 +18,8 @@ const ZONE: &str = "trusted";
 const OWN_CHAINS: [&str; 2] = ["forward", "admins"];
 
 /// A plugin configuration of the type `firewall`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[weir_sdk::config(rename_all = "camelCase", default)]
+#[derive(Clone, Debug, Default)]
 pub struct Config {
     /// What lets the container's packets pass.
     pub backend: Backend,
@@ -33,8 +32,8 @@ pub struct Config {
 }
 
 /// `backend`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(from = "String")]
+#[weir_sdk::config(from = "String")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Backend {
     /// The plugin's own tables, and firewalld where it runs.
     #[default]
@@ -60,8 +59,8 @@ impl From<String> for Backend {
 }
 
 /// `ingressPolicy`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[weir_sdk::config(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IngressPolicy {
     /// All connections.
     #[default]

@@ -22,7 +22,6 @@ pub struct Firewall;
 
 impl Plugin for Firewall {
     type Config = Config;
-    const NAME: &'static str = "firewall";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let previous = request.chained()?;

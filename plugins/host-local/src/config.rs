@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, de};
 use weir_sdk::cni::{RequestedAddress, parse_cidr};
 use weir_sdk::config::ArgsKey;
-use weir_sdk::config::ip::{Address, RouteKeys};
+use weir_sdk::config::ip::Address;
 use weir_sdk::{Error, Route};
 
 use crate::range::{Range, RangeSet};
@@ -42,7 +42,7 @@ pub struct Ipam {
     /// Range sets. The container gets one address of each.
     pub ranges: Vec<Vec<RangeKeys>>,
     /// Routes to pass on.
-    pub routes: Vec<RouteKeys>,
+    pub routes: Vec<Route>,
     /// Where leases are.
     pub data_dir: String,
     /// A resolver configuration file to read DNS settings from.
@@ -152,11 +152,6 @@ impl Ipam {
             "" => DEFAULT_DATA_DIR,
             given => given,
         }
-    }
-
-    /// Returns the routes to pass on.
-    pub fn routes(&self) -> Vec<Route> {
-        self.routes.iter().map(Route::from).collect()
     }
 }
 
@@ -279,7 +274,7 @@ mod tests {
             r#"{"ipam": {"routes": [{"dst": "0.0.0.0/0"},
                 {"dst": "fd01::/64", "gw": "fd00::1", "mtu": 1400, "priority": 10, "scope": 0}]}}"#,
         );
-        let routes = config.ipam.routes();
+        let routes = config.ipam.routes;
         assert_eq!(routes[0], Route::new("0.0.0.0/0".parse().unwrap(), None));
         assert_eq!(routes[1].gw, "fd00::1".parse().ok());
         assert_eq!(

@@ -44,7 +44,6 @@ pub struct HostLocal;
 
 impl Plugin for HostLocal {
     type Config = Config;
-    const NAME: &'static str = "host-local";
     const WORLD: World = World::IpamPlugin;
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
@@ -71,7 +70,7 @@ impl Plugin for HostLocal {
 
         Ok(AddResult {
             ips,
-            routes: ipam.routes(),
+            routes: ipam.routes.clone(),
             dns,
             ..AddResult::default()
         })

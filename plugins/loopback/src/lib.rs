@@ -26,7 +26,6 @@ pub struct Loopback;
 
 impl Plugin for Loopback {
     type Config = NoKeys;
-    const NAME: &'static str = "loopback";
 
     fn add(request: Request<NoKeys>) -> Result<AddResult, Error> {
         link::set_up(Namespace::Container, LOOPBACK).context("cannot set `lo` up")?;

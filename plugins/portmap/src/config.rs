@@ -1,6 +1,5 @@
 //! The configuration, key by key.
 
-use serde::Deserialize;
 use serde_json::json;
 use weir_sdk::Error;
 
@@ -17,8 +16,8 @@ const KUBERNETES_CHAIN: (&str, u32) = ("KUBE-MARK-MASQ", 14);
 const MAPPINGS: &str = "runtimeConfig.portMappings";
 
 /// A plugin configuration of the type `portmap`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[weir_sdk::config(rename_all = "camelCase", default)]
+#[derive(Clone, Debug)]
 pub struct Config {
     /// `nftables` or `iptables`, of which either means the plugin's own tables, or empty.
     pub backend: String,
@@ -41,8 +40,8 @@ pub struct Config {
 }
 
 /// `runtimeConfig`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[weir_sdk::config(rename_all = "camelCase", default)]
+#[derive(Clone, Debug, Default)]
 pub struct RuntimeConfig {
     /// The mappings of this container.
     pub port_mappings: Vec<MappingKeys>,

@@ -26,7 +26,6 @@ pub struct Portmap;
 
 impl Plugin for Portmap {
     type Config = Config;
-    const NAME: &'static str = "portmap";
 
     fn validate(config: &Config) -> Result<(), Error> {
         config.validate()

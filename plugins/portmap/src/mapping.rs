@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, de};
 use weir_sdk::{Error, IpFamily, conntrack};
 
 /// An item of `portMappings`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[weir_sdk::config(rename_all = "camelCase")]
+#[derive(Clone, Debug)]
 pub struct MappingKeys {
     host_port: u16,
     container_port: u16,

@@ -1,12 +1,11 @@
 //! The configuration, key by key.
 
-use serde::Deserialize;
 use weir_sdk::config::{DnsKeys, Ipam};
 use weir_sdk::{Error, masquerade};
 
 /// A plugin configuration of the type `ptp`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[weir_sdk::config(rename_all = "camelCase", default)]
+#[derive(Clone, Debug, Default)]
 pub struct Config {
     /// Masquerade the container's traffic to other networks.
     pub ip_masq: bool,

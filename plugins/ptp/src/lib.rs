@@ -3,24 +3,15 @@
 //! The container reaches everything, its own subnet too, through the gateway, and the gateway's
 //! address is the host's end of the pair.
 //!
-//! Errors in the configuration have code 7, the SDK's codes are in [`weir_sdk::codes`], and this is
-//! the plugin's own:
-//!
-//! | code | when |
-//! |---|---|
-//! | 110 [`codes::NO_GATEWAY`] | the IPAM plugin returned an address without a gateway |
+//! Errors in the configuration have code 7, the SDK's codes are in [`weir_sdk::codes`].
 
-pub mod codes;
 pub mod config;
-mod container;
-mod host;
 
-use weir_sdk::check::{self, wrong};
-use weir_sdk::link::Link;
 use weir_sdk::owner::Owner;
-use weir_sdk::veth::{self, Settings, Veth};
+use weir_sdk::veth::{self, Settings};
 use weir_sdk::{
-    AddResult, Error, GcRequest, Namespace, Plugin, Request, StatusRequest, masquerade,
+    AddResult, Error, GcRequest, Plugin, Request, StatusRequest, check, masquerade, point_to_point,
+    sysctl,
 };
 
 use config::Config;
@@ -30,22 +21,17 @@ pub struct Ptp;
 
 impl Plugin for Ptp {
     type Config = Config;
-    const NAME: &'static str = "ptp";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;
-        let mut result = config.ipam.assign(container::INTERFACE)?;
-        let ends = host::ends(&result.ips)?;
-        host::forward(&ends)?;
+        let mut result = config.ipam.assign(veth::CONTAINER_INTERFACE)?;
+        sysctl::forward_for(&result.ips)?;
         let settings = Settings {
             mtu: config.mtu(),
-            host_up: true,
-            container_up: true,
-            ..Settings::default()
+            ..Settings::up()
         };
         let veth = veth::create(&request, &settings)?;
-        container::configure(&veth.container, &ends, &result)?;
-        host::configure(&veth.host, &ends)?;
+        point_to_point::configure(&veth, &result)?;
         if config.ip_masq {
             masquerade::add(&Owner::of(&request), &result.ips)?;
         }
@@ -67,10 +53,10 @@ impl Plugin for Ptp {
     fn check(request: Request<Config>) -> Result<(), Error> {
         request.config.ipam.check()?;
         let previous = check::previous(&request)?;
-        let host_end = check_pair(&request, previous)?;
+        let veth = veth::check(&request, previous)?;
         check::addresses(&request.ifname, &previous.ips)?;
         check::routes(previous)?;
-        if request.config.ip_masq && veth::is_named_by_us(&request, &host_end.name) {
+        if request.config.ip_masq && veth::is_named_by_us(&request, &veth.host.name) {
             masquerade::check(&Owner::of(&request), &previous.ips)
         } else {
             Ok(())
@@ -91,23 +77,6 @@ impl Plugin for Ptp {
     fn validate(config: &Config) -> Result<(), Error> {
         config.validate()
     }
-}
-
-/// The container's interface is there, and so is its other end on the host, which is returned.
-fn check_pair(request: &Request<Config>, previous: &AddResult) -> Result<Link, Error> {
-    let container = check::container_interface(request, previous, "veth")?;
-    let host = previous
-        .on_host()
-        .next()
-        .ok_or_else(|| wrong("prevResult: the host's end is not in interfaces"))?;
-    let host = check::interface(host, Namespace::Host, "veth")?;
-    if Veth::is_pair(&host, &container) {
-        return Ok(host);
-    }
-    let (host, container) = (&host.name, &container.name);
-    Err(wrong(format!(
-        "`{host}` is not the other end of `{container}`"
-    )))
 }
 
 weir_sdk::export!(Ptp);

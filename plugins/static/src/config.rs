@@ -2,9 +2,9 @@
 //! place.
 
 use serde::Deserialize;
-use weir_sdk::Dns;
 use weir_sdk::config::ArgsKey;
-use weir_sdk::config::ip::{Address, RouteKeys};
+use weir_sdk::config::ip::Address;
+use weir_sdk::{Dns, Route};
 
 /// The parts of an execution configuration that are this plugin's.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -25,7 +25,7 @@ pub struct Ipam {
     /// The addresses to assign.
     pub addresses: Vec<AddressKeys>,
     /// Routes to pass on.
-    pub routes: Vec<RouteKeys>,
+    pub routes: Vec<Route>,
     /// DNS settings to pass on.
     pub dns: Dns,
 }

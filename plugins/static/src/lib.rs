@@ -7,7 +7,7 @@ mod addresses;
 pub mod config;
 
 use weir_sdk::check::{self, wrong};
-use weir_sdk::{AddResult, Error, IpConfig, Plugin, Request, Route, World};
+use weir_sdk::{AddResult, Error, IpConfig, Plugin, Request, World};
 
 use config::Config;
 
@@ -16,21 +16,16 @@ pub struct Static;
 
 impl Plugin for Static {
     type Config = Config;
-    const NAME: &'static str = "static";
     const WORLD: World = World::IpamPlugin;
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;
         Ok(AddResult {
             ips: addresses::assigned(&request.args, config)?,
-            routes: config.ipam.routes.iter().map(Route::from).collect(),
+            routes: config.ipam.routes.clone(),
             dns: config.ipam.dns.clone(),
             ..AddResult::default()
         })
-    }
-
-    fn del(_: Request<Config>) -> Result<(), Error> {
-        Ok(())
     }
 
     fn check(request: Request<Config>) -> Result<(), Error> {

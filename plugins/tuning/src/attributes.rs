@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use weir_sdk::check::wrong;
 use weir_sdk::link::{self, Changes, Link};
-use weir_sdk::{Context, Error, Mac, Namespace, OperationError, Outcome, log};
+use weir_sdk::{Context, Error, Mac, Namespace, OperationError, Request, log};
 
 /// Some attributes of an interface. Their JSON is the reference plugin's backup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,13 +116,6 @@ impl From<&Attributes> for Changes {
     }
 }
 
-/// Reads those of the container's interface. Errors: [`weir_sdk::codes::NOT_FOUND`].
-pub fn read(ifname: &str) -> Result<Attributes, Error> {
-    let link = link::get(Namespace::Container, ifname)
-        .context(format!("cannot read the interface `{ifname}`"))?;
-    Ok(Attributes::of(&link))
-}
-
 /// Gives the container's interface attributes, in one message.
 pub fn set(ifname: &str, attributes: &Attributes) -> Result<(), Error> {
     if attributes.is_empty() {
@@ -133,16 +126,17 @@ pub fn set(ifname: &str, attributes: &Attributes) -> Result<(), Error> {
 
 /// Gives the container's interface attributes back, if it is still there. Each on its own, so that one that the
 /// kernel refuses does not keep others from being restored; failures are logged.
-pub fn restore(ifname: &str, before: &Attributes) {
-    let now = match link::get(Namespace::Container, ifname).found() {
+pub fn restore<C>(request: &Request<C>, before: &Attributes) {
+    let ifname = request.ifname.as_str();
+    let now = match request.find_container_interface() {
         Ok(None) => return,
         Ok(Some(link)) => Attributes::of(&link),
-        Err(error) => return not_restored(ifname, before, &error),
+        Err(error) => return not_restored(ifname, before, &error.msg),
     };
     for attribute in before.each() {
         let is_so_now = now.only(&attribute) == attribute;
         if !is_so_now && let Err(error) = update(ifname, &attribute) {
-            not_restored(ifname, &attribute, &error);
+            not_restored(ifname, &attribute, &error.message);
         }
     }
 }
@@ -151,28 +145,26 @@ fn update(ifname: &str, attributes: &Attributes) -> Result<(), OperationError> {
     link::update(Namespace::Container, ifname, Changes::from(attributes))
 }
 
-fn not_restored(ifname: &str, attributes: &Attributes, error: &OperationError) {
+fn not_restored(ifname: &str, attributes: &Attributes, error: &str) {
     let fields = [
         ("link", ifname),
         ("attributes", &attributes.text()),
-        ("error", &error.message),
+        ("error", error),
     ];
     log::warn("cannot give an interface its attributes back", &fields);
 }
 
 /// Fails if the container's interface does not have the attributes. It must be promiscuous exactly if that was
 /// requested, as with the reference plugin.
-pub fn check(ifname: &str, expected: &Attributes) -> Result<(), Error> {
-    let link = link::get(Namespace::Container, ifname).found();
-    let link = link.context(format!("cannot read the interface `{ifname}`"))?;
-    let link = link.ok_or_else(|| wrong(format!("interface `{ifname}` does not exist")))?;
+pub fn check<C>(request: &Request<C>, expected: &Attributes) -> Result<(), Error> {
+    let link = request.container_interface()?;
     let expected = Attributes {
         promisc: expected.promisc.or(Some(false)),
         ..*expected
     };
     match difference(&expected, &Attributes::of(&link)) {
         None => Ok(()),
-        Some(difference) => Err(wrong(format!("interface `{ifname}`: {difference}"))),
+        Some(difference) => Err(wrong(format!("interface `{}`: {difference}", link.name))),
     }
 }
 

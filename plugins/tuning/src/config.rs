@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use weir_sdk::config::ArgsKey;
 use weir_sdk::config::mac::{self, MacKey};
 use weir_sdk::{Args, Error, Mac};
@@ -13,8 +12,8 @@ use crate::attributes::Attributes;
 const DATA_DIR: &str = "/run/cni/tuning";
 
 /// A plugin configuration of the type `tuning`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[weir_sdk::config(rename_all = "camelCase", default)]
+#[derive(Clone, Debug, Default)]
 pub struct Config {
     /// Kernel parameters of the container, with their values.
     pub sysctl: BTreeMap<String, String>,
@@ -38,8 +37,8 @@ pub struct Config {
 }
 
 /// `args.cni`: each key replaces the configuration's, even with a value that means none.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[weir_sdk::config(default)]
+#[derive(Clone, Debug, Default)]
 pub struct Instead {
     /// Parameters; each replaces the configuration's of the same key.
     pub sysctl: BTreeMap<String, String>,

@@ -28,7 +28,6 @@ pub struct Tuning;
 
 impl Plugin for Tuning {
     type Config = Config;
-    const NAME: &'static str = "tuning";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;
@@ -38,7 +37,7 @@ impl Plugin for Tuning {
         allowlist::check(&parameters)?;
 
         if !attributes.is_empty() {
-            let before = attributes::read(&request.ifname)?;
+            let before = Attributes::of(&request.container_interface()?);
             // The host undoes a failed ADD; DEL needs the backup, also if weir itself was killed.
             backup::save(&request, &before.only(&attributes))?;
         }
@@ -49,7 +48,7 @@ impl Plugin for Tuning {
 
     fn del(request: Request<Config>) -> Result<(), Error> {
         if let Some(before) = backup::load(&request)? {
-            attributes::restore(&request.ifname, &before);
+            attributes::restore(&request, &before);
             backup::remove(&request)?;
         }
         Ok(())
@@ -61,7 +60,7 @@ impl Plugin for Tuning {
         let attributes = config.attributes(&request.args)?;
         let parameters = parameters::of(config, &request.ifname)?;
         parameters::check(&parameters)?;
-        attributes::check(&request.ifname, &attributes)
+        attributes::check(&request, &attributes)
     }
 }
 

@@ -79,7 +79,7 @@ pub use names::{
     INTERFACE_NAME_MAX, validate_container_id, validate_interface_name, validate_network_name,
     validate_plugin_name, validate_plugin_type,
 };
-pub use result::{AddResult, Dns, Interface, IpConfig, Route};
+pub use result::{AddResult, Dns, Interface, IpConfig, Route, optional_address};
 pub use version::{Version, version_result};
 
 pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};

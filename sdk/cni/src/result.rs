@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::error::Error;
 use crate::json::Node;
@@ -56,12 +56,13 @@ pub struct IpConfig {
     pub gateway: Option<IpAddr>,
 }
 
-/// One route of an attachment.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// One route of an attachment, and an item of a configuration's key `routes`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Route {
     /// The destination.
     pub dst: IpNet,
     /// The next hop. If none, that of [`IpConfig::gateway`] may be used.
+    #[serde(default, deserialize_with = "optional_address")]
     pub gw: Option<IpAddr>,
     /// The maximum transmission unit along the path, in bytes (1.1.0). Zero is the same as none.
     pub mtu: Option<u32>,
@@ -85,6 +86,19 @@ impl Route {
             ..Route::default()
         }
     }
+}
+
+/// Reads an address of a configuration, for `deserialize_with`; none for empty text, as in the reference plugins.
+pub fn optional_address<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<IpAddr>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let address = text.parse::<IpAddr>();
+    let address = address.map_err(|_| de::Error::custom("expected an IP address"))?;
+    Ok(Some(address.to_canonical()))
 }
 
 /// DNS configuration (CNI section 5), the same in all versions.

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use ipnet::IpNet;
 
 use crate::link::{self, Link};
-use crate::route::{self, Filter, Route};
+use crate::route::{self, Route};
 use crate::{
     AddResult, Context, Error, Interface, IpConfig, Namespace, Outcome, Request, address, codes,
 };
@@ -13,6 +13,17 @@ use crate::{
 /// Makes the error of CHECK for what is not as ADD left it.
 pub fn wrong(what: impl Display) -> Error {
     Error::new(codes::NOT_AS_ATTACHED, what.to_string())
+}
+
+/// Makes the error of CHECK for what was not found: it is not as ADD left it.
+pub(crate) fn what_is_gone(error: Error) -> Error {
+    match error.code {
+        codes::NOT_FOUND => Error {
+            code: codes::NOT_AS_ATTACHED,
+            ..error
+        },
+        _ => error,
+    }
 }
 
 /// Returns the previous result. Errors: code 7 when the request has none.
@@ -88,41 +99,30 @@ pub fn addresses(ifname: &str, ips: &[IpConfig]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Fails unless every route of the previous result exists, and a route to the subnet of every address.
+/// Fails unless every route of the previous result exists, a default route by any gateway, and a route to the subnet of
+/// every address.
 pub fn routes(previous: &AddResult) -> Result<(), Error> {
-    if previous.ips.is_empty() && previous.routes.is_empty() {
-        return Ok(());
-    }
-    let present = route::list(Namespace::Container, &Filter::default())
-        .context("cannot list the container's routes")?;
     for ip in &previous.ips {
-        let subnet = ip.address.trunc();
-        if !has_route(&present, subnet, |_| true) {
-            return Err(wrong(format!("the route to subnet {subnet} is missing")));
-        }
+        route(&Route::new(ip.address.trunc()))?;
     }
     for expected in &previous.routes {
-        let is_default = expected.dst.prefix_len() == 0;
-        let gateway = expected.gw.map(Into::into);
-        let through = |route: &Route| {
-            is_default
-                || gateway.is_none()
-                || route.gateway == gateway
-                || route.next_hops.iter().any(|hop| hop.gateway == gateway)
-        };
-        if !has_route(&present, expected.dst.trunc(), through) {
-            let via = expected
-                .gw
-                .map(|gw| format!(" via {gw}"))
-                .unwrap_or_default();
-            return Err(wrong(format!("route {}{via} is missing", expected.dst)));
-        }
+        let any_gateway = expected.dst.prefix_len() == 0;
+        let expected = Route::from(expected);
+        route(&Route {
+            gateway: expected.gateway.filter(|_| !any_gateway),
+            ..expected
+        })?;
     }
     Ok(())
 }
 
-fn has_route(present: &[Route], destination: IpNet, passes: impl Fn(&Route) -> bool) -> bool {
-    let destination = destination.into();
-    let mut to = present.iter().filter(|r| r.destination == destination);
-    to.any(passes)
+/// Fails unless the container has a route, as [`route::exists`] finds it.
+pub fn route(expected: &Route) -> Result<(), Error> {
+    let exists = route::exists(Namespace::Container, expected)
+        .context("cannot list the container's routes")?;
+    if exists {
+        Ok(())
+    } else {
+        Err(wrong(format!("{expected} is missing")))
+    }
 }

@@ -12,7 +12,7 @@
 //! | `no-namespace` | 8, invalid network namespace |
 //! | `failed` | 5, I/O failure |
 //!
-//! Plugins share two more: 106 [`NOT_AS_ATTACHED`], 107 [`NO_ADDRESS`].
+//! Plugins share three more: 106 [`NOT_AS_ATTACHED`], 107 [`NO_ADDRESS`], 108 [`NO_GATEWAY`].
 
 use weir_cni::Code;
 
@@ -35,6 +35,8 @@ pub const EXHAUSTED: Code = Code(105);
 pub const NOT_AS_ATTACHED: Code = Code(106);
 /// The IPAM plugin returned no address.
 pub const NO_ADDRESS: Code = Code(107);
+/// The IPAM plugin returned an address without a gateway, and the network needs one.
+pub const NO_GATEWAY: Code = Code(108);
 
 /// Returns the CNI code for an operation's error code.
 pub fn of(code: ErrorCode) -> Code {

@@ -5,9 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::address::{self, NewAddress};
-use crate::link::Link;
-use crate::route::{self, Route};
-use crate::{Context, Error, IpConfig, Namespace, log, neighbour, sysctl};
+use crate::{Context, Error, IpConfig, Namespace, Route, log, neighbour, route, sysctl};
 
 /// Whether an address of a result is IPv6.
 pub fn has_ipv6(ips: &[IpConfig]) -> bool {
@@ -26,37 +24,35 @@ pub fn enable_ipv6(ifname: &str) -> Result<(), Error> {
 
 /// Adds addresses to the interface, with the attributes that `new` gives them.
 pub fn add_addresses(
-    link: &Link,
+    ifname: &str,
     ips: &[IpConfig],
     new: impl Fn(IpNet) -> NewAddress,
 ) -> Result<(), Error> {
     for ip in ips {
         let address = ip.address;
-        address::add(Namespace::Container, link, new(address))
-            .context(format!("cannot add address {address} to `{}`", link.name))?;
+        address::add(Namespace::Container, ifname, new(address))
+            .context(format!("cannot add address {address} to `{ifname}`"))?;
     }
     Ok(())
 }
 
-/// Adds the container's routes over the interface, which [`route::of_result`] makes of a result's.
-pub fn add_routes(link: &Link, routes: Vec<Route>) -> Result<(), Error> {
-    for route in routes {
-        let doing = route::adding(&route, &link.name);
-        route::add(Namespace::Container, &route).context(doing)?;
-    }
-    Ok(())
+/// Adds routes of a result with these addresses over the interface, as [`route::of_result`] makes them.
+pub fn add_routes(ifname: &str, routes: &[Route], ips: &[IpConfig]) -> Result<(), Error> {
+    let routes = route::of_result(routes, ips, ifname);
+    let mut routes = routes.iter();
+    routes.try_for_each(|route| route::ensure(Namespace::Container, route))
 }
 
 /// Announces the addresses to the neighbours. A failure is logged and not an error.
-pub fn announce(link: &Link, ips: &[IpConfig]) {
+pub fn announce(ifname: &str, ips: &[IpConfig]) {
     if ips.is_empty() {
         return;
     }
     let addresses = ips.iter().map(|ip| -> IpAddr { ip.address.addr() });
-    if let Err(error) = neighbour::announce(Namespace::Container, link, addresses) {
+    if let Err(error) = neighbour::announce(Namespace::Container, ifname, addresses) {
         log::warn(
             "cannot announce the container's addresses",
-            &[("link", &link.name), ("error", &error.message)],
+            &[("link", ifname), ("error", &error.message)],
         );
     }
 }

@@ -5,59 +5,53 @@
 //! clocks nor random numbers and its core module is made a component afterwards:
 //!
 //! ```no_run
-//! use serde::Deserialize;
-//! use weir_sdk::{AddResult, Error, Interface, Namespace, Plugin, Request, link};
+//! use weir_sdk::link::{self, Changes};
+//! use weir_sdk::{AddResult, Error, Namespace, Plugin, Request, check};
 //!
-//! /// Sets an interface of the container up.
-//! struct Upper;
+//! /// Names the container's interface in its alias.
+//! struct Alias;
 //!
-//! #[derive(Deserialize)]
-//! #[serde(rename_all = "camelCase", default)]
+//! #[weir_sdk::config(rename_all = "camelCase", default)]
+//! #[derive(Default)]
 //! struct Config {
-//!     /// The interface to set up.
-//!     device: String,
+//!     /// The alias.
+//!     alias: String,
 //! }
 //!
-//! impl Default for Config {
-//!     fn default() -> Self {
-//!         Config { device: "lo".to_owned() }
-//!     }
-//! }
-//!
-//! impl Plugin for Upper {
+//! impl Plugin for Alias {
 //!     type Config = Config;
-//!     const NAME: &'static str = "upper";
 //!
 //!     fn add(request: Request<Config>) -> Result<AddResult, Error> {
-//!         let device = request.config.device.as_str();
-//!         link::set_up(Namespace::Container, device)?;
-//!         Ok(request.previous.unwrap_or_default())
-//!     }
-//!
-//!     fn del(_request: Request<Config>) -> Result<(), Error> {
-//!         Ok(())
+//!         let result = request.chained()?.clone();
+//!         let interface = request.container_interface()?;
+//!         let changes = Changes { alias: Some(request.config.alias), ..Changes::default() };
+//!         link::update(Namespace::Container, &interface, changes)?;
+//!         Ok(result)
 //!     }
 //!
 //!     fn check(request: Request<Config>) -> Result<(), Error> {
-//!         let device = link::get(Namespace::Container, request.config.device.as_str())?;
-//!         if device.up {
-//!             Ok(())
-//!         } else {
-//!             Err(Error::internal(format!("`{}` is down", device.name)))
+//!         let interface = request.container_interface()?;
+//!         if interface.alias == request.config.alias {
+//!             return Ok(());
 //!         }
+//!         Err(check::wrong(format!("the alias of `{}` is `{}`", interface.name, interface.alias)))
 //!     }
 //! }
 //!
-//! weir_sdk::export!(Upper);
+//! weir_sdk::export!(Alias);
 //! # fn main() {}
 //! ```
+//!
+//! [`export!`] names the plugin after its library, and takes version and description from the package. `del` may be left
+//! out where nothing of `add` outlives the container's interface.
 //!
 //! Each capability is a module with the capability's name: [`link`], [`address`], [`route`], … A component imports
 //! exactly the capabilities whose functions it calls, and the plugin's grant must have each of them.
 //!
-//! Above the capabilities is what main plugins share: [`veth`] for an attachment's pair, [`interface`] for the
-//! container's interface, [`masquerade`], [`owner`] and [`firewall::owned`] for what belongs to an attachment, and
-//! [`check`] for CHECK.
+//! Above the capabilities is what plugins share. A chained plugin begins with [`Request::chained`] and
+//! [`Request::container_interface`]. A main plugin has [`config::Ipam`] for the addresses, [`veth`] for an attachment's
+//! pair, [`point_to_point`] and [`interface`] for what the ends get, [`masquerade`], [`owner`] and [`firewall::owned`] for
+//! what belongs to an attachment. Both have [`check`] for CHECK.
 //!
 //! Operations fail with an [`OperationError`], which `?` turns into a CNI [`Error`]; [`codes`] says
 //! into which code.
@@ -86,6 +80,7 @@ pub mod owner;
 pub mod packet;
 mod panic;
 mod plugin;
+pub mod point_to_point;
 pub mod policy_rule;
 mod request;
 pub mod route;
@@ -98,6 +93,8 @@ pub use bindings::OperationError;
 pub use bindings::weir::cni::types::{ErrorCode, IpFamily, LinkReference, Namespace};
 pub use error::{Context, Outcome, Result};
 pub use plugin::{Component, Package, Plugin, World};
+#[doc(hidden)]
+pub use plugin::{library_name, library_name_length};
 pub use request::{GcRequest, Request, StatusRequest};
 
 pub use ipnet::{self, IpNet, Ipv4Net, Ipv6Net};
@@ -105,15 +102,28 @@ pub use serde;
 pub use weir_cni::{
     self as cni, AddResult, Args, Attachment, Code, Dns, Error, Interface, IpConfig, Mac, Route,
 };
+pub use weir_sdk_macros::config;
 
 /// Makes a type that implements [`Plugin`] the component's exports. Its version and its description are those of the
-/// package that calls this.
+/// package that calls this; its name is the library's, with hyphens for underscores, unless one is given:
+/// `export!(Switch, name = "switch")`.
 ///
 /// Exports nothing on native targets, so that the plugin's pure parts can be tested there.
 #[macro_export]
 macro_rules! export {
     ($plugin:ty) => {
+        $crate::export!($plugin, name = {
+            const LENGTH: usize = $crate::library_name_length(module_path!());
+            const NAME: [u8; LENGTH] = $crate::library_name(module_path!());
+            match str::from_utf8(&NAME) {
+                Ok(name) => name,
+                Err(_) => panic!("the library's name is not UTF-8"),
+            }
+        });
+    };
+    ($plugin:ty, name = $name:expr) => {
         impl $crate::Package for $plugin {
+            const NAME: &'static str = $name;
             const VERSION: &'static str = env!("CARGO_PKG_VERSION");
             const DESCRIPTION: &'static str = env!("CARGO_PKG_DESCRIPTION");
         }

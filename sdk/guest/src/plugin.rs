@@ -9,7 +9,7 @@ use crate::bindings::exports::weir::cni::commands::Guest;
 use crate::bindings::weir::cni::cni as raw;
 use crate::config::{self, Rules};
 use crate::request::{GcRequest, Request, StatusRequest};
-use crate::{log, panic};
+use crate::{check, log, panic};
 
 /// A world of the contract, as in `wit/world.wit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +29,6 @@ pub trait Plugin {
     /// The plugin's own configuration.
     type Config: DeserializeOwned;
 
-    /// The plugin's name, as `type` in a configuration.
-    const NAME: &'static str;
-
     /// Its world. An IPAM plugin is given the whole configuration of the plugin that runs it; only the keys inside
     /// `ipam` are its own. It must not call a capability that `ipam-plugin` lacks: [`ipam`](crate::ipam) returns an
     /// error.
@@ -49,9 +46,18 @@ pub trait Plugin {
     fn add(request: Request<Self::Config>) -> Result<AddResult, Error>;
 
     /// DEL: undoes `add`. Must succeed when there is nothing left to remove.
-    fn del(request: Request<Self::Config>) -> Result<(), Error>;
+    ///
+    /// May be left out if everything that `add` makes disappears with the container's interface: addresses and routes
+    /// of the container do, state and what is on the host do not. `weir plugin test` reports what is left behind.
+    fn del(request: Request<Self::Config>) -> Result<(), Error> {
+        let _ = request;
+        Ok(())
+    }
 
-    /// CHECK: fails when the attachment is not as the previous result says.
+    /// CHECK: fails when the attachment is not as the previous result says. An error with
+    /// [`codes::NOT_FOUND`](crate::codes::NOT_FOUND) becomes [`codes::NOT_AS_ATTACHED`](crate::codes::NOT_AS_ATTACHED).
+    ///
+    /// Cannot be left out: success means to the caller that the attachment was looked at (CNI section 2, CHECK).
     fn check(request: Request<Self::Config>) -> Result<(), Error>;
 
     /// STATUS: fails when the plugin cannot serve an ADD now.
@@ -69,10 +75,37 @@ pub trait Plugin {
 
 /// The package of a plugin, which [`export!`](crate::export) implements from its `Cargo.toml`.
 pub trait Package {
+    /// The plugin's name, as `type` in a configuration.
+    const NAME: &'static str;
     /// The version.
     const VERSION: &'static str;
     /// What the plugin does, in one sentence.
     const DESCRIPTION: &'static str;
+}
+
+/// Returns how many bytes the name of the library has that a module is in, for [`export!`](crate::export).
+#[doc(hidden)]
+pub const fn library_name_length(module: &str) -> usize {
+    let module = module.as_bytes();
+    let mut length = 0;
+    while length < module.len() && module[length] != b':' {
+        length += 1;
+    }
+    length
+}
+
+/// Returns the name of the library that a module is in, with hyphens for underscores, for [`export!`](crate::export).
+#[doc(hidden)]
+pub const fn library_name<const LENGTH: usize>(module: &str) -> [u8; LENGTH] {
+    let mut name = [b'-'; LENGTH];
+    let mut at = 0;
+    while at < LENGTH {
+        if module.as_bytes()[at] != b'_' {
+            name[at] = module.as_bytes()[at];
+        }
+        at += 1;
+    }
+    name
 }
 
 /// The component that a plugin becomes; see [`export!`](crate::export).
@@ -128,7 +161,8 @@ impl<P: Plugin + Package> Guest for Component<P> {
 
     fn check(request: raw::Request) -> Result<(), raw::Failure> {
         panic::log();
-        Ok(P::check(Request::read(request, Self::logged)?)?)
+        let checked = P::check(Request::read(request, Self::logged)?);
+        Ok(checked.map_err(check::what_is_gone)?)
     }
 
     fn status(request: raw::StatusRequest) -> Result<(), raw::Failure> {
@@ -163,6 +197,7 @@ mod tests {
     use weir_cni::Code;
 
     use super::*;
+    use crate::codes;
 
     struct Echo;
 
@@ -181,7 +216,6 @@ mod tests {
     /// Passes its configuration on as the name of an interface.
     impl Plugin for Echo {
         type Config = Config;
-        const NAME: &'static str = "echo";
 
         fn validate(config: &Config) -> Result<(), Error> {
             match config.mtu {
@@ -199,16 +233,19 @@ mod tests {
             Ok(result)
         }
 
-        fn del(_: Request<Config>) -> Result<(), Error> {
-            Ok(())
-        }
-
-        fn check(_: Request<Config>) -> Result<(), Error> {
-            Ok(())
+        fn check(request: Request<Config>) -> Result<(), Error> {
+            match request.config.mtu {
+                404 => Err(Error::new(
+                    codes::NOT_FOUND,
+                    "the container has no interface",
+                )),
+                _ => Ok(()),
+            }
         }
     }
 
     impl Package for Echo {
+        const NAME: &'static str = "echo";
         const VERSION: &'static str = "1.2.3";
         const DESCRIPTION: &'static str = "passes its configuration on";
     }
@@ -248,7 +285,17 @@ mod tests {
     }
 
     #[test]
-    fn status_and_gc_succeed_unless_the_plugin_says_otherwise() {
+    fn what_check_does_not_find_is_not_as_attached() {
+        let gone = request(r#"{"mtu": 404}"#);
+        assert_eq!(
+            code(Component::<Echo>::check(gone)),
+            Err(codes::NOT_AS_ATTACHED)
+        );
+    }
+
+    #[test]
+    fn del_status_and_gc_succeed_unless_the_plugin_says_otherwise() {
+        assert_eq!(code(Component::<Echo>::del(request("{}"))), Ok(()));
         let status = raw::StatusRequest {
             network: "net".to_owned(),
             config: "{}".to_owned(),
@@ -261,6 +308,23 @@ mod tests {
             valid_attachments: Vec::new(),
         };
         assert_eq!(code(Component::<Echo>::gc(gc)), Ok(()));
+    }
+
+    #[test]
+    fn the_name_is_the_librarys() {
+        for (module, expected) in [
+            ("host_local", "host-local"),
+            ("bridge", "bridge"),
+            ("a_b_c::inner_module", "a-b-c"),
+        ] {
+            let named = |length| match length {
+                10 => library_name::<10>(module).to_vec(),
+                6 => library_name::<6>(module).to_vec(),
+                _ => library_name::<5>(module).to_vec(),
+            };
+            let name = named(library_name_length(module));
+            assert_eq!(String::from_utf8(name).as_deref(), Ok(expected));
+        }
     }
 
     #[test]

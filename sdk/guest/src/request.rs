@@ -3,6 +3,8 @@
 use weir_cni::{AddResult, Args, Attachment, Error};
 
 use crate::bindings::weir::cni::cni as raw;
+use crate::link::{self, Link};
+use crate::{Context, Namespace, Outcome, codes};
 
 /// One invocation of `add`, `del` or `check`.
 #[derive(Clone, Debug)]
@@ -53,6 +55,26 @@ impl<C> Request<C> {
                        after that one in the list of plugins";
         let previous = self.previous.as_ref();
         previous.ok_or_else(|| Error::invalid_config(missing))
+    }
+
+    /// Returns the container's interface, which `CNI_IFNAME` names. Errors: [`codes::NOT_FOUND`] where it does not
+    /// exist.
+    pub fn container_interface(&self) -> Result<Link, Error> {
+        self.find_container_interface()?.ok_or_else(|| {
+            let msg = format!("the container has no interface `{}`", self.ifname);
+            let details = "it is made by another plugin, which comes earlier in the list";
+            Error::new(codes::NOT_FOUND, msg).with_details(details)
+        })
+    }
+
+    /// Returns the container's interface; none where it does not exist, or its namespace does not, as in `del` after
+    /// the container is gone.
+    pub fn find_container_interface(&self) -> Result<Option<Link>, Error> {
+        let ifname = self.ifname.as_str();
+        let found = link::get(Namespace::Container, ifname).found();
+        found.context(format!(
+            "cannot look up the container's interface `{ifname}`"
+        ))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Capability `sysctl`: kernel parameters below `net.`.
 
-use crate::{Context, Error, IpFamily, Namespace, Result};
+use crate::{Context, Error, IpConfig, IpFamily, Namespace, Result};
 
 pub use crate::bindings::weir::cni::sysctl::{read, write};
 
@@ -19,6 +19,19 @@ pub fn forward(family: IpFamily) -> Result<(), Error> {
         IpFamily::Ipv6 => "net.ipv6.conf.all.forwarding",
     };
     ensure(Namespace::Host, key, "1").context("cannot enable forwarding")
+}
+
+/// Makes the host forward packets of the families of a result's addresses.
+pub fn forward_for(ips: &[IpConfig]) -> Result<(), Error> {
+    for family in [IpFamily::Ipv4, IpFamily::Ipv6] {
+        if ips
+            .iter()
+            .any(|ip| IpFamily::of(ip.address.addr()) == family)
+        {
+            forward(family)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the key of one interface's parameter, for example

@@ -2,15 +2,23 @@
 
 use weir_cni::Mac;
 
+use crate::check::{self, wrong};
 use crate::digest::digest;
 use crate::link::{self, Link, NewLink, NewPeer};
 use crate::{
-    Context, Error, ErrorCode, Interface, LinkReference, Namespace, Outcome, Request, codes, log,
-    sysctl,
+    AddResult, Context, Error, ErrorCode, Interface, LinkReference, Namespace, Outcome, Request,
+    codes, log, sysctl,
 };
+
+/// The index of the container's interface in the result of a plugin that makes nothing but the pair:
+/// [`Veth::interfaces`].
+pub const CONTAINER_INTERFACE: u32 = 1;
 
 /// How many names to try for the host's end.
 const NAMES: u8 = 8;
+
+/// The kind of both ends.
+const KIND: &str = "veth";
 
 /// A pair.
 #[derive(Clone, Debug)]
@@ -36,13 +44,23 @@ pub struct Settings {
     pub container_up: bool,
 }
 
+impl Settings {
+    /// Sets both ends up, with the kernel's defaults.
+    pub fn up() -> Self {
+        Settings {
+            host_up: true,
+            container_up: true,
+            ..Settings::default()
+        }
+    }
+}
+
 /// Creates the pair of an attachment. The host's end ignores router advertisements: its routes are the plugin's.
 ///
 /// Errors: [`codes::EXISTS`] for an interface of that name in the container.
 pub fn create<C>(request: &Request<C>, settings: &Settings) -> Result<Veth, Error> {
     let host = create_pair(request, settings)?;
-    let container = link::get(Namespace::Container, request.ifname.as_str())
-        .context("cannot read the container's interface")?;
+    let container = request.container_interface()?;
     let key = sysctl::interface_key("ipv6.conf", &host.name, "accept_ra");
     // A kernel without IPv6 has no such key.
     sysctl::write(Namespace::Host, &key, "0")
@@ -100,6 +118,25 @@ fn refuse_existing(ifname: &str) -> Result<(), Error> {
     }
 }
 
+/// Fails unless the previous result's pair exists, each end with its MAC. Returns it. Errors:
+/// [`codes::NOT_AS_ATTACHED`].
+pub fn check<C>(request: &Request<C>, previous: &AddResult) -> Result<Veth, Error> {
+    let container = check::container_interface(request, previous, KIND)?;
+    for interface in previous.on_host() {
+        let name = interface.name.as_str();
+        let link = link::find(Namespace::Host, name);
+        let link = link.context(format!("cannot read interface `{name}`"))?;
+        if let Some(host) = link.filter(|host| Veth::is_pair(host, &container)) {
+            check::mac(interface, &host)?;
+            return Ok(Veth { host, container });
+        }
+    }
+    let ifname = &container.name;
+    Err(wrong(format!(
+        "the host's end of `{ifname}` does not exist, or prevResult does not list it"
+    )))
+}
+
 /// Deletes the container's interface, and with it the host's end, where the container exists.
 pub fn delete<C>(request: &Request<C>) -> Result<(), Error> {
     if !request.has_container {
@@ -133,8 +170,10 @@ impl Veth {
         [self.host.interface(), container]
     }
 
-    /// Whether two links are the ends of one pair. Their kind must be known to be `veth`.
+    /// Whether two links are the ends of one pair.
     pub fn is_pair(host: &Link, container: &Link) -> bool {
-        host.lower == Some(container.index) && container.lower == Some(host.index)
+        [host, container].iter().all(|link| link.kind == KIND)
+            && host.lower == Some(container.index)
+            && container.lower == Some(host.index)
     }
 }

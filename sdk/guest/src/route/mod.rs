@@ -1,16 +1,46 @@
 //! Capability `route`: routes.
+//!
+//! [`Route`] is a route of the kernel, and [`weir_sdk::Route`](crate::Route) one of a result or a configuration. Each is
+//! made from the other:
+//!
+//! ```no_run
+//! # fn add(request: weir_sdk::Request<()>) -> Result<weir_sdk::AddResult, weir_sdk::Error> {
+//! use weir_sdk::Namespace;
+//! use weir_sdk::route::{self, Route};
+//!
+//! let mut result = request.chained()?.clone();
+//! let interface = request.container_interface()?;
+//! let to = "192.0.2.0/24".parse().expect("a network");
+//! let route = Route::new(to).via([10, 1, 0, 1].into()).over(&interface);
+//! route::ensure(Namespace::Container, &route)?;
+//! result.routes.push((&route).try_into()?);
+//! # Ok(result)
+//! # }
+//! ```
 
+mod conversion;
 mod of_result;
 
+use std::fmt;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
 use crate::bindings::weir::cni::route as raw;
-use crate::{Namespace, Result};
+use crate::{Context, Error, LinkReference, Namespace, Outcome, Result};
 
-pub use of_result::{add_defaults, adding, of_result};
-pub use raw::{Filter, NextHop, Route, RouteKind, add, delete, list, replace};
+pub use of_result::{add_defaults, of_result};
+pub use raw::{Filter, NextHop, Route, RouteKind, add, delete, replace};
+
+/// The kernel's main table (`RT_TABLE_MAIN`), which is meant where a route names none.
+pub const MAIN_TABLE: u32 = 254;
+
+/// The scope of routes that lead on (`RT_SCOPE_UNIVERSE`).
+pub(crate) const UNIVERSE: u8 = 0;
+/// The scope of routes to neighbours (`RT_SCOPE_LINK`).
+pub(crate) const LINK: u8 = 253;
+/// The scope of routes to this host (`RT_SCOPE_HOST`).
+pub(crate) const HOST: u8 = 254;
 
 impl Route {
     /// Makes a unicast route to a destination, with nothing else.
@@ -31,6 +61,102 @@ impl Route {
             next_hops: Vec::new(),
         }
     }
+
+    /// Returns the destination.
+    pub fn destination(&self) -> IpNet {
+        self.destination.into()
+    }
+
+    /// Leads through a gateway.
+    #[must_use]
+    pub fn via(self, gateway: IpAddr) -> Self {
+        Route {
+            gateway: Some(gateway.into()),
+            ..self
+        }
+    }
+
+    /// Leads over a link.
+    #[must_use]
+    pub fn over(self, link: impl Into<LinkReference>) -> Self {
+        Route {
+            link: Some(link.into()),
+            ..self
+        }
+    }
+
+    /// Takes the gateway to be on the link, although no subnet of the link contains it.
+    #[must_use]
+    pub fn on_link(self) -> Self {
+        Route {
+            on_link: true,
+            ..self
+        }
+    }
+}
+
+/// `route 192.0.2.0/24 via 10.1.0.1 over `eth0``, without what the route does not have, and without a link that is known
+/// by its index.
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "route {}", self.destination())?;
+        if let Some(gateway) = self.gateway {
+            write!(f, " via {}", IpAddr::from(gateway))?;
+        }
+        match &self.link {
+            Some(LinkReference::Name(name)) => write!(f, " over `{name}`"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Filter {
+    /// Selects the main table's routes over a link.
+    pub fn over(link: impl Into<LinkReference>) -> Self {
+        Filter {
+            link: Some(link.into()),
+            table: Some(MAIN_TABLE),
+            ..Filter::default()
+        }
+    }
+}
+
+/// Returns the routes that match the filter. Of a route with next hops over several links, only those over the filter's
+/// link are in it, if the filter names that by its index: so it can be deleted, and the other links keep theirs.
+/// Errors: `not-found` for the link.
+pub fn list(namespace: Namespace, filter: &Filter) -> Result<Vec<Route>> {
+    let mut routes = raw::list(namespace, filter)?;
+    if let Some(LinkReference::Index(link)) = filter.link {
+        for route in &mut routes {
+            route.next_hops.retain(|hop| is_over(hop, link));
+        }
+    }
+    Ok(routes)
+}
+
+fn is_over(hop: &NextHop, link: u32) -> bool {
+    matches!(hop.link, Some(LinkReference::Index(index)) if index == link)
+}
+
+/// Adds a route unless it exists: in the container the very same one, on the host one with the same destination, table
+/// and priority. Errors: as for [`add`], with the route.
+pub fn ensure(namespace: Namespace, route: &Route) -> Result<(), Error> {
+    let added = add(namespace, route).or_exists();
+    added.context(format!("cannot add {route}")).map(drop)
+}
+
+/// Returns whether a route to the destination exists, with the gateway, the link and the table that are given: itself,
+/// or as one of its next hops. Without a table all of the container are searched, and the host's main one. Errors:
+/// `not-found` for the link.
+pub fn exists(namespace: Namespace, route: &Route) -> Result<bool> {
+    let filter = Filter {
+        family: None,
+        destination: Some(route.destination().trunc().into()),
+        link: route.link.clone(),
+        gateway: route.gateway,
+        table: route.table,
+    };
+    list(namespace, &filter).map(|routes| !routes.is_empty())
 }
 
 /// Returns the route that the kernel would take. Errors: `not-found`.

@@ -4,12 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
-use super::{NextHop, Route};
+use super::{NextHop, Route, UNIVERSE};
 use crate::bindings::weir::cni::types::IpAddress;
-use crate::{AddResult, IpFamily, LinkReference};
-
-/// The scope of a route whose result names none (`RT_SCOPE_UNIVERSE`).
-const UNIVERSE: u8 = 0;
+use crate::{AddResult, IpConfig, IpFamily, LinkReference};
 
 /// Adds a default route through the gateway for each family that has none.
 pub fn add_defaults(result: &mut AddResult) {
@@ -31,21 +28,21 @@ fn default_network(address: IpAddr) -> IpNet {
     IpNet::new(unspecified, 0).expect("every family has a prefix length of 0")
 }
 
-/// Returns the kernel's routes for those of the result, over an interface. A route without a next hop takes the first
-/// gateway of its family. Routes that differ only in the next hop become one with several next hops.
-pub fn of_result(result: &AddResult, link: impl Into<LinkReference>) -> Vec<Route> {
+/// Returns the kernel's routes for those of a result with these addresses, over an interface. A route without a next hop
+/// takes the first gateway of its family. Routes that differ only in the next hop become one with several next hops.
+pub fn of_result(
+    given: &[crate::Route],
+    ips: &[IpConfig],
+    link: impl Into<LinkReference>,
+) -> Vec<Route> {
     let link = link.into();
-    let mut routes: Vec<Route> = Vec::with_capacity(result.routes.len());
-    for given in &result.routes {
+    let mut routes: Vec<Route> = Vec::with_capacity(given.len());
+    for given in given {
+        let gateway = given.gw.or_else(|| first_gateway(ips, given.dst));
         let route = Route {
-            gateway: (given.gw.or_else(|| first_gateway(result, given.dst))).map(Into::into),
-            link: Some(link.clone()),
+            gateway: gateway.map(Into::into),
             scope: Some(given.scope.unwrap_or(UNIVERSE)),
-            table: given.table,
-            priority: given.priority.filter(|priority| *priority != 0),
-            mtu: given.mtu.filter(|mtu| *mtu != 0),
-            advmss: given.advmss.filter(|advmss| *advmss != 0),
-            ..Route::new(given.dst)
+            ..Route::from(given).over(link.clone())
         };
         match routes.iter_mut().find(|other| is_same(other, &route)) {
             Some(other) => add_hop(other, route),
@@ -55,9 +52,9 @@ pub fn of_result(result: &AddResult, link: impl Into<LinkReference>) -> Vec<Rout
     routes
 }
 
-fn first_gateway(result: &AddResult, destination: IpNet) -> Option<IpAddr> {
+fn first_gateway(ips: &[IpConfig], destination: IpNet) -> Option<IpAddr> {
     let family = IpFamily::of(destination.addr());
-    let mut gateways = result.ips.iter().filter_map(|ip| ip.gateway);
+    let mut gateways = ips.iter().filter_map(|ip| ip.gateway);
     gateways.find(|gateway| IpFamily::of(*gateway) == family)
 }
 
@@ -89,19 +86,9 @@ fn hop(gateway: Option<IpAddress>, link: Option<LinkReference>) -> NextHop {
     }
 }
 
-/// Returns the words for adding a route, for an error.
-pub fn adding(route: &Route, ifname: &str) -> String {
-    let destination = IpNet::from(route.destination);
-    match route.gateway.map(IpAddr::from) {
-        Some(gateway) => format!("cannot add route {destination} via {gateway} over `{ifname}`"),
-        None => format!("cannot add route {destination} over `{ifname}`"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::IpConfig;
 
     fn result(ips: &[(&str, Option<&str>)], routes: &[(&str, Option<&str>)]) -> AddResult {
         let ip = |(address, gateway): &(&str, Option<&str>)| IpConfig {
@@ -148,7 +135,7 @@ mod tests {
     #[test]
     fn a_route_without_next_hop_takes_its_familys_gateway() {
         let result = result(&DUAL, &[("192.0.2.0/24", None), ("::/0", None)]);
-        let routes = of_result(&result, "eth0");
+        let routes = of_result(&result.routes, &result.ips, "eth0");
         assert_eq!(routes[0].gateway, address("10.0.0.1"));
         assert_eq!(routes[1].gateway, address("fd00::1"));
         assert_eq!(routes[0].scope, Some(UNIVERSE));
@@ -164,7 +151,7 @@ mod tests {
                 ("::/0", None),
             ],
         );
-        let routes = of_result(&result, "eth0");
+        let routes = of_result(&result.routes, &result.ips, "eth0");
         assert_eq!(routes.len(), 1);
         assert_eq!(routes[0].gateway, None);
         let hops: Vec<_> = routes[0].next_hops.iter().map(|hop| hop.gateway).collect();

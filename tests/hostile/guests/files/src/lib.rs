@@ -8,15 +8,10 @@ pub struct Files;
 
 impl Plugin for Files {
     type Config = NoKeys;
-    const NAME: &'static str = "files";
 
     fn add(request: Request<NoKeys>) -> Result<AddResult, Error> {
         std::fs::read("/etc/shadow").map_err(|e| Error::io_failure(e.to_string()))?;
         Ok(request.previous.unwrap_or_default())
-    }
-
-    fn del(_: Request<NoKeys>) -> Result<(), Error> {
-        Ok(())
     }
 
     fn check(_: Request<NoKeys>) -> Result<(), Error> {

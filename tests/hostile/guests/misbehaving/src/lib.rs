@@ -37,7 +37,6 @@ pub struct Config {
 
 impl Plugin for Misbehaving {
     type Config = Config;
-    const NAME: &'static str = "misbehaving";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let mut result = request.previous.clone().unwrap_or_default();

@@ -8,16 +8,11 @@ pub struct Sockets;
 
 impl Plugin for Sockets {
     type Config = NoKeys;
-    const NAME: &'static str = "sockets";
 
     fn add(request: Request<NoKeys>) -> Result<AddResult, Error> {
         std::net::TcpStream::connect("192.0.2.1:443")
             .map_err(|e| Error::io_failure(e.to_string()))?;
         Ok(request.previous.unwrap_or_default())
-    }
-
-    fn del(_: Request<NoKeys>) -> Result<(), Error> {
-        Ok(())
     }
 
     fn check(_: Request<NoKeys>) -> Result<(), Error> {

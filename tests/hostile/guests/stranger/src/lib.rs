@@ -26,15 +26,10 @@ pub struct Stranger;
 
 impl Plugin for Stranger {
     type Config = NoKeys;
-    const NAME: &'static str = "stranger";
 
     fn add(request: Request<NoKeys>) -> Result<AddResult, Error> {
         backdoor::knock();
         Ok(request.previous.unwrap_or_default())
-    }
-
-    fn del(_: Request<NoKeys>) -> Result<(), Error> {
-        Ok(())
     }
 
     fn check(_: Request<NoKeys>) -> Result<(), Error> {

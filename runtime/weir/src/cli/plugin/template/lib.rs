@@ -7,7 +7,6 @@
 //! | `mtu` | 1400 | bytes; an interface with more gets this, one with less keeps its own |
 
 use weir_sdk::link::{self, Changes};
-use weir_sdk::serde::Deserialize;
 use weir_sdk::{AddResult, Error, Namespace, Plugin, Request, check};
 
 /// Every link must carry packets of this size (RFC 791).
@@ -16,8 +15,8 @@ const LEAST_MTU: u32 = 68;
 pub struct {{type}};
 
 /// The plugin's keys of the network configuration.
-#[derive(Debug, Deserialize)]
-#[serde(crate = "weir_sdk::serde", default)]
+#[weir_sdk::config(default)]
+#[derive(Debug)]
 pub struct Config {
     /// In bytes.
     pub mtu: u32,
@@ -31,7 +30,6 @@ impl Default for Config {
 
 impl Plugin for {{type}} {
     type Config = Config;
-    const NAME: &'static str = "{{name}}";
 
     fn validate(config: &Config) -> Result<(), Error> {
         if config.mtu < LEAST_MTU {
@@ -43,7 +41,7 @@ impl Plugin for {{type}} {
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let mut result = request.chained()?.clone();
-        let interface = link::get(Namespace::Container, request.ifname.as_str())?;
+        let interface = request.container_interface()?;
         if let Some(mtu) = too_large(interface.mtu, &request.config) {
             let changes = Changes {
                 mtu: Some(mtu),
@@ -58,13 +56,10 @@ impl Plugin for {{type}} {
         Ok(result)
     }
 
-    /// The MTU disappears with the interface.
-    fn del(_request: Request<Config>) -> Result<(), Error> {
-        Ok(())
-    }
+    // No `del`: the MTU disappears with the interface.
 
     fn check(request: Request<Config>) -> Result<(), Error> {
-        let interface = link::get(Namespace::Container, request.ifname.as_str())?;
+        let interface = request.container_interface()?;
         match too_large(interface.mtu, &request.config) {
             None => Ok(()),
             Some(most) => Err(check::wrong(format!(

@@ -1,0 +1,60 @@
+//! The plugin `point-to-point`: connects a container and the host by a veth pair of their own, IPv4 and IPv6.
+//!
+//! The addresses are those that the IPAM plugin in the configuration assigns, each with its gateway, which becomes the
+//! address of the host's end. The container reaches everything through it, and the host forwards.
+//!
+//! | key | what |
+//! |---|---|
+//! | `ipam` | `type` names the IPAM plugin; the other keys are that plugin's |
+
+use weir_sdk::config::Ipam;
+use weir_sdk::veth::{self, Settings};
+use weir_sdk::{
+    AddResult, Error, GcRequest, Plugin, Request, StatusRequest, check, point_to_point, sysctl,
+};
+
+/// The plugin.
+pub struct PointToPoint;
+
+/// What the network configuration says.
+#[weir_sdk::config]
+pub struct Config {
+    pub ipam: Ipam,
+}
+
+impl Plugin for PointToPoint {
+    type Config = Config;
+
+    fn add(request: Request<Config>) -> Result<AddResult, Error> {
+        let mut result = request.config.ipam.assign(veth::CONTAINER_INTERFACE)?;
+        let veth = veth::create(&request, &Settings::up())?;
+        point_to_point::configure(&veth, &result)?;
+        sysctl::forward_for(&result.ips)?;
+        result.interfaces = veth.interfaces(request.sandbox).into();
+        Ok(result)
+    }
+
+    /// The address is free only after nothing uses it.
+    fn del(request: Request<Config>) -> Result<(), Error> {
+        veth::delete(&request)?;
+        request.config.ipam.del()
+    }
+
+    fn check(request: Request<Config>) -> Result<(), Error> {
+        let previous = check::previous(&request)?;
+        request.config.ipam.check()?;
+        veth::check(&request, previous)?;
+        check::addresses(&request.ifname, &previous.ips)?;
+        check::routes(previous)
+    }
+
+    fn status(request: StatusRequest<Config>) -> Result<(), Error> {
+        request.config.ipam.status()
+    }
+
+    fn gc(request: GcRequest<Config>) -> Result<(), Error> {
+        request.config.ipam.gc()
+    }
+}
+
+weir_sdk::export!(PointToPoint);
