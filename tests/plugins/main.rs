@@ -5,7 +5,9 @@ mod catalogue;
 mod examples;
 mod inspect;
 mod new;
+mod outcome;
 mod recorded;
+mod settings;
 mod standard;
 mod test;
 
