@@ -3,6 +3,7 @@
 mod answers;
 mod catalogue;
 mod examples;
+mod expect;
 mod inspect;
 mod new;
 mod outcome;

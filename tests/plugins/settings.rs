@@ -44,6 +44,24 @@ fn grants_are_found_beside_the_file() -> Result<()> {
 }
 
 #[test]
+fn all_options_can_stand_in_the_file() -> Result<()> {
+    let case = Case::create(&after_ptp("labels", json!({})))?;
+    case.grant("labels", "{ link: [{ verbs: [read, update] }] }")?;
+    case.write(
+        "test.yaml",
+        "ifname: net1\nargs: IgnoreUnknown=1;COLOUR=red\ncapabilityArgs: { mac: '0a:00:00:00:00:01' }\nexpect: expected.yaml\n",
+    )?;
+    let report = case.run("labels", &["--update"], 0);
+    assert_eq!(report["expected"]["updated"], true, "{report:#}");
+    let operations = report["steps"][1]["operations"].to_string();
+    assert!(operations.contains("\"ifname\":\"net1\""), "{report:#}");
+    case.run("labels", &[], 0);
+    let text = case.said("labels", &["--ifname", "net2"], 3);
+    assert_contains(&text, &["net1", "net2", "FAILED"]);
+    Ok(())
+}
+
+#[test]
 fn mistakes_are_reported_with_their_places() -> Result<()> {
     let case = Case::create(&after_ptp("labels", json!({})))?;
     case.write("test.yaml", "keep: []\nkeeps: ['[']\nargs: [a]\n")?;
@@ -51,7 +69,7 @@ fn mistakes_are_reported_with_their_places() -> Result<()> {
     assert_contains(
         &text,
         &[
-            "test.yaml:1:1: unknown key `keep`; expected `grants`, `keeps`, `ifname`, `args` or `capabilityArgs`; \
+            "test.yaml:1:1: unknown key `keep`; expected `grants`, `keeps`, `ifname`, `args`, `capabilityArgs` or `expect`; \
              did you mean `keeps`?",
             "test.yaml:2:9: `[` is not a glob",
             "test.yaml:3:7: found a list; expected text",

@@ -1,9 +1,11 @@
 //! `weir plugin test`: runs a component in throw-away namespaces, under its grant, and shows what it did and left there.
 
 mod attached;
+mod expect;
 mod grants;
 mod node_state;
 mod others;
+mod placeholders;
 mod plan;
 mod record;
 mod settings;
@@ -15,11 +17,13 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use clap::builder::FalseyValueParser;
 use glob::Pattern;
 use serde::Serialize;
 use weir_sandbox::{Inspection, Sandbox};
 
 use self::attached::Attached;
+use self::expect::{Compared, Expected};
 use self::node_state::Residue;
 use self::plan::Plan;
 use self::steps::{Ran, Step};
@@ -55,6 +59,12 @@ pub struct Arguments {
     /// CONFIG, if there is one].
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
+    /// Compare the result and the changes of ADD with those in this file.
+    #[arg(long, value_name = "FILE")]
+    expect: Option<PathBuf>,
+    /// Write what came of ADD into the file of `--expect`, if all else of the test passes.
+    #[arg(long, env = "UPDATE_EXPECTED", value_parser = FalseyValueParser::new(), hide_env_values = true)]
+    update: bool,
     /// Show the operations of the other plugins, and what they leave, too.
     #[arg(long)]
     all: bool,
@@ -81,18 +91,23 @@ struct Report {
     residue: Residue,
     /// What the other plugins of the network leave without the component.
     residue_of_others: Residue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<Compared>,
     passed: bool,
     #[serde(skip)]
     attached: Option<Attached>,
 }
 
-/// No if a command failed, an operation was denied, or something was left behind.
+/// No if a command failed, an operation was denied, something was left behind, or what came of ADD is not what is expected.
 pub fn run(arguments: &Arguments) -> Result<Answer> {
     let plan = Plan::read(arguments)?;
+    let expected = plan.settings.expect.as_deref();
+    let expected = expected.map(|file| Expected::read(file, arguments.update));
+    let expected = expected.transpose()?;
     let node = ScratchNode::enter("weir plugin test")?;
     let sandbox = Sandbox::new(node.paths(), true).map_err(show)?;
     let component = plan.inspect(&sandbox)?;
-    let report = carry_out(&plan, &node, &component)?;
+    let report = carry_out(&plan, &node, &component, expected)?;
     arguments
         .format
         .print(&report, |report| print(report, arguments.all))?;
@@ -100,7 +115,12 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
 }
 
 /// Runs the test on a node that nothing has run on. The process may be on another node afterwards.
-fn carry_out(plan: &Plan, node: &ScratchNode, component: &Inspection) -> Result<Report> {
+fn carry_out(
+    plan: &Plan,
+    node: &ScratchNode,
+    component: &Inspection,
+    expected: Option<Expected>,
+) -> Result<Report> {
     let Ran {
         steps,
         attached,
@@ -118,8 +138,10 @@ fn carry_out(plan: &Plan, node: &ScratchNode, component: &Inspection) -> Result<
     let wrong = attached.as_ref().map(Attached::wrong).unwrap_or_default();
     let passed =
         denied == 0 && wrong.is_empty() && residue.is_none() && steps.iter().all(Step::succeeded);
+    let expected = expected.map(|expected| expected.compare(plan, attached.as_ref(), passed));
+    let expected = expected.transpose()?;
     Ok(Report {
-        passed,
+        passed: passed && expected.as_ref().is_none_or(|expected| expected.matches),
         stopped: !steps.iter().any(Step::is_add),
         digest: component.digest.to_string(),
         network: plan.list.name.clone(),
@@ -131,6 +153,7 @@ fn carry_out(plan: &Plan, node: &ScratchNode, component: &Inspection) -> Result<
         wrong,
         residue,
         residue_of_others,
+        expected,
         attached,
     })
 }
@@ -166,6 +189,9 @@ fn print(report: &Report, all: bool) {
     match report.denied {
         0 => print_line!("denied      nothing"),
         denied => print_line!("denied      {denied}, see above"),
+    }
+    if let Some(expected) = &report.expected {
+        expected.print();
     }
     print_line!("{}", if report.passed { "passed" } else { "FAILED" });
 }

@@ -53,6 +53,17 @@ impl Plan {
         })
     }
 
+    /// All that the test was given besides the component and its grant.
+    pub fn words(&self) -> String {
+        let Settings {
+            args,
+            capability_args,
+            ..
+        } = &self.settings;
+        let capability_args = Value::Object(capability_args.clone());
+        format!("{} {args} {capability_args}", self.list.to_value())
+    }
+
     /// Inspects the component. Errors: it cannot be a plugin.
     pub fn inspect(&self, sandbox: &Sandbox) -> Result<Inspection> {
         let inspection = inspect(sandbox, &self.file, &self.component)?;

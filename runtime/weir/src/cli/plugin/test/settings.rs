@@ -18,7 +18,8 @@ use crate::cli::config::capability_args;
 const NAME: &str = "test.yaml";
 
 /// What a document should have been.
-const EXPECTED: &str = "a mapping, with `grants`, `keeps`, `ifname`, `args` or `capabilityArgs`";
+const EXPECTED: &str =
+    "a mapping, with `grants`, `keeps`, `ifname`, `args`, `capabilityArgs` or `expect`";
 
 /// The options of a test. In the file they are all optional.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -33,6 +34,8 @@ pub struct Settings {
     /// `CNI_ARGS`.
     pub args: String,
     pub capability_args: Map<String, Value>,
+    /// The file of what is expected; a relative path is from the directory of the file.
+    pub expect: Option<PathBuf>,
 }
 
 /// Reads globs. Errors: one that is not valid.
@@ -73,6 +76,7 @@ impl Settings {
         if let Some(text) = &arguments.capability_args {
             settings.capability_args = capability_args(Some(text))?;
         }
+        settings.expect = arguments.expect.clone().or(settings.expect);
         Ok(settings)
     }
 
@@ -93,7 +97,8 @@ impl Settings {
             mistakes,
         })?;
         let directory = file.parent().unwrap_or(Path::new(""));
-        for path in &mut settings.grants {
+        let paths = settings.grants.iter_mut().chain(&mut settings.expect);
+        for path in paths {
             *path = directory.join(&*path);
         }
         Ok(settings)
