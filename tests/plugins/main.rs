@@ -10,6 +10,7 @@ mod outcome;
 mod recorded;
 mod settings;
 mod standard;
+mod suggest_grant;
 mod test;
 
 use std::fs;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use weir_cni::NetworkConfigList;
-use weir_grant::Document;
 use weir_grant::document::{API_VERSION, Digest, KIND};
+use weir_grant::{Document, Limits};
 use weir_sandbox::{Catalogue, Sandbox, parse_grant, survey_grants};
 
 use super::Arguments;
@@ -46,7 +46,9 @@ impl Grants {
             grants.add(file)?;
         }
         let beside = arguments.config.with_file_name(GRANT);
-        if grants.own().is_none() && beside.exists() {
+        // A suggestion may be on its way there.
+        let is_read = !arguments.suggest_grant && beside.exists();
+        if grants.own().is_none() && is_read {
             grants.add(&beside)?;
         }
         if grants.own().is_none() {
@@ -86,8 +88,14 @@ impl Grants {
         self.own()?.file.as_deref()
     }
 
+    /// The limits of the component's grant.
+    pub fn limits(&self) -> Limits {
+        let own = self.own();
+        own.map_or_else(Limits::default, |own| own.document.spec.limits.clone())
+    }
+
     /// Puts a document in the place of the component's grant.
-    fn replace(&mut self, document: Document) {
+    pub fn replace(&mut self, document: Document) {
         let plugin = &self.plugin;
         self.given
             .retain(|given| given.document.spec.plugin.name != *plugin);

@@ -10,6 +10,7 @@ mod plan;
 mod record;
 mod settings;
 mod steps;
+mod suggest;
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +28,7 @@ use self::expect::{Compared, Expected};
 use self::node_state::Residue;
 use self::plan::Plan;
 use self::steps::{Ran, Step};
+use self::suggest::Suggested;
 use crate::cli::output::{Answer, Format, print_line, print_list, say, show};
 use crate::cli::scratch_node::ScratchNode;
 
@@ -65,6 +67,10 @@ pub struct Arguments {
     /// Write what came of ADD into the file of `--expect`, if all else of the test passes.
     #[arg(long, env = "UPDATE_EXPECTED", value_parser = FalseyValueParser::new(), hide_env_values = true)]
     update: bool,
+    /// Run it with everything allowed, and print a grant of what it needs, under which the same test
+    /// passes.
+    #[arg(long)]
+    suggest_grant: bool,
     /// Show the operations of the other plugins, and what they leave, too.
     #[arg(long)]
     all: bool,
@@ -93,6 +99,8 @@ struct Report {
     residue_of_others: Residue,
     #[serde(skip_serializing_if = "Option::is_none")]
     expected: Option<Compared>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggested: Option<Suggested>,
     passed: bool,
     #[serde(skip)]
     attached: Option<Attached>,
@@ -105,12 +113,20 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     let expected = expected.map(|file| Expected::read(file, arguments.update));
     let expected = expected.transpose()?;
     let node = ScratchNode::enter("weir plugin test")?;
-    let sandbox = Sandbox::new(node.paths(), true).map_err(show)?;
-    let component = plan.inspect(&sandbox)?;
-    let report = carry_out(&plan, &node, &component, expected)?;
+    let report = if arguments.suggest_grant {
+        suggest::run(plan, &node, expected)?
+    } else {
+        let sandbox = Sandbox::new(node.paths(), true).map_err(show)?;
+        let component = plan.inspect(&sandbox)?;
+        carry_out(&plan, &node, &component, expected)?
+    };
+    let is_wanted = |report: &Report| report.suggested.is_some() && report.passed;
     arguments
         .format
-        .print(&report, |report| print(report, arguments.all))?;
+        .print(&report, |report| match &report.suggested {
+            Some(suggested) if is_wanted(report) => suggested.print(&report.run_by),
+            _ => print(report, arguments.all),
+        })?;
     Ok(report.passed.into())
 }
 
@@ -154,14 +170,16 @@ fn carry_out(
         residue,
         residue_of_others,
         expected,
+        suggested: None,
         attached,
     })
 }
 
 fn print(report: &Report, all: bool) {
-    let grant = match &report.grant {
-        Some(file) => format!("granted by {file}"),
-        None => "without a grant: nothing is allowed".to_owned(),
+    let grant = match (&report.grant, &report.suggested) {
+        (_, Some(_)) => "under the suggested grant".to_owned(),
+        (Some(file), None) => format!("granted by {file}"),
+        (None, None) => "without a grant: nothing is allowed".to_owned(),
     };
     say!("{} on network `{}`, {grant}", report.plugin, report.network);
     for main in &report.run_by {

@@ -241,6 +241,16 @@ impl Step {
         self.command == "ADD"
     }
 
+    /// The operations of all plugins in it.
+    pub fn operations(&self) -> &[Record] {
+        &self.operations
+    }
+
+    /// The operations of a plugin in it.
+    pub fn operations_of<'s>(&'s self, plugin: &'s str) -> impl Iterator<Item = &'s Record> {
+        self.operations.iter().filter(move |r| r.plugin == plugin)
+    }
+
     /// Whether it should change nothing, or nothing of an attachment.
     fn only_looks(&self) -> bool {
         !matches!(self.command, "ADD" | "DEL")
