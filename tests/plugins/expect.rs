@@ -45,7 +45,7 @@ fn what_is_expected_is_written_and_compared() -> Result<()> {
 
     // Another result, and another change.
     let other = written
-        .replace("labelled/", "unlabelled/")
+        .replace("tried/", "untried/")
         .replace("10.94.0.2/24", "10.94.0.3/24");
     fs::write(&file, &other)?;
     let text = case.said("labels", &expect, 3);

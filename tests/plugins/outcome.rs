@@ -34,7 +34,7 @@ fn what_came_of_each_command_is_shown() -> Result<()> {
     for begin in [
         "container: address 10.94.0.2/24 on eth0",
         "container: link eth0 (veth), up, mtu 1500",
-        "container: route 0.0.0.0/0 via 10.94.0.1 over eth0",
+        "container: route 10.94.0.0/24 via 10.94.0.1 over eth0",
         "file: /var/lib/cni/networks/tried/10.94.0.2",
         "host: sysctl net.ipv4.ip_forward is 1, and was 0",
     ] {
@@ -65,7 +65,7 @@ fn what_came_of_each_command_is_shown() -> Result<()> {
         &[
             "result      {",
             "added       container: address 10.94.0.2/24 on eth0",
-            "alias \"labelled/weir-plugin-test/eth0\"",
+            "alias \"tried/weir-plugin-test/eth0\"",
         ],
     );
     Ok(())

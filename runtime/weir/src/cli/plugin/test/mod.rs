@@ -26,6 +26,7 @@ use weir_sandbox::{Inspection, Sandbox};
 use self::attached::Attached;
 use self::expect::{Compared, Expected};
 use self::node_state::Residue;
+use self::placeholders::Placeholders;
 use self::plan::Plan;
 use self::steps::{Ran, Step};
 use self::suggest::Suggested;
@@ -148,7 +149,9 @@ fn carry_out(
     if !residue.is_none() {
         let result = attached.as_ref().map(|attached| &attached.result);
         let others = others::leave(node, plan, &component.digest, result)?;
-        residue_of_others = residue.take_out(&others);
+        // The addresses of links are others on each node.
+        let placeholders = Placeholders::of_links(&after);
+        residue_of_others = residue.take_out(&others, |line| placeholders.fold(line));
     }
     let denied = steps.iter().map(Step::denied).sum();
     let wrong = attached.as_ref().map(Attached::wrong).unwrap_or_default();

@@ -122,14 +122,13 @@ impl NodeState {
     pub fn changes_since(&self, before: &Self) -> Changes {
         let parameters = self.changed_parameters(before).into_iter();
         let of_new_links = self.own_parameters(before);
-        Changes {
-            added: self
-                .beyond(before)
-                .chain(parameters)
-                .chain(of_new_links)
-                .collect(),
+        let added = self.beyond(before).chain(parameters).chain(of_new_links);
+        let mut changes = Changes {
+            added: added.collect(),
             removed: before.beyond(self).collect(),
-        }
+        };
+        changes.added.sort();
+        changes
     }
 
     /// The differences to the state before that remain, except what may stay.
@@ -195,11 +194,21 @@ impl Residue {
         self.left.is_empty() && self.missing.is_empty()
     }
 
-    /// Takes out what another residue has as well, and returns that.
-    pub fn take_out(&mut self, others: &Self) -> Self {
+    /// With each line in another form.
+    pub fn map(&self, form: impl Fn(&str) -> String) -> Self {
+        let lines = |lines: &[String]| lines.iter().map(|line| form(line)).collect();
         Self {
-            left: take_out(&mut self.left, &others.left),
-            missing: take_out(&mut self.missing, &others.missing),
+            left: lines(&self.left),
+            missing: lines(&self.missing),
+        }
+    }
+
+    /// Takes out what another residue has as well, and returns that. The lines of the other one are in the form that `form`
+    /// gives to these.
+    pub fn take_out(&mut self, others: &Self, form: impl Fn(&str) -> String) -> Self {
+        Self {
+            left: take_out(&mut self.left, &others.left, &form),
+            missing: take_out(&mut self.missing, &others.missing, &form),
         }
     }
 
@@ -213,10 +222,14 @@ impl Residue {
 }
 
 /// Takes each of these lines out once, and returns those that were there.
-fn take_out(lines: &mut Vec<String>, others: &[String]) -> Vec<String> {
+fn take_out(
+    lines: &mut Vec<String>,
+    others: &[String],
+    form: &dyn Fn(&str) -> String,
+) -> Vec<String> {
     let mut taken = Vec::new();
     for other in others {
-        if let Some(at) = lines.iter().position(|line| line == other) {
+        if let Some(at) = lines.iter().position(|line| form(line) == *other) {
             taken.push(lines.remove(at));
         }
     }

@@ -7,13 +7,14 @@ use weir_kernel::without_permit::set_loopback_up;
 use weir_sandbox::Sandbox;
 
 use super::node_state::{NodeState, Residue};
+use super::placeholders::Placeholders;
 use super::plan::Plan;
 use super::steps::come_and_go;
 use crate::cli::output::show;
 use crate::cli::scratch_node::ScratchNode;
 
-/// Runs the network without the component on another node, and returns what remains there; nothing if the component is its
-/// first plugin. `result` is that of the network with the component.
+/// Runs the network without the component on another node, and returns what remains there, with placeholders; nothing if the
+/// component is its first plugin. `result` is that of the network with the component.
 ///
 /// The process stays on the other node.
 pub fn leave(
@@ -32,5 +33,8 @@ pub fn leave(
     let container = node.container("test")?;
     let before = NodeState::of(&node, &container)?;
     come_and_go(&sandbox, plan, list, &container)?;
-    Ok(NodeState::of(&node, &container)?.residue_since(&before, &[]))
+    let after = NodeState::of(&node, &container)?;
+    let placeholders = Placeholders::of_links(&after);
+    let residue = after.residue_since(&before, &[]);
+    Ok(residue.map(|line| placeholders.fold(line)))
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use weir_grant::generated_prefix;
 
 use super::attached::Attached;
+use super::node_state::NodeState;
 
 /// For the path of the container's network namespace.
 const NETNS: &str = "{netns}";
@@ -15,13 +16,20 @@ const NETNS: &str = "{netns}";
 pub struct Placeholders(Vec<(String, String)>);
 
 impl Placeholders {
-    /// Those of the links after an ADD: `veth{1}` for the first generated name of that prefix, in the order in which links were
-    /// made, those of the host first, and `{mac of container eth0}`.
+    /// Those after an ADD: `veth{1}` for the first generated name of that prefix, in the order in which links were made, those of
+    /// the host first, and `{mac of container eth0}`.
     pub fn of(attached: &Attached) -> Self {
-        let mut all = vec![(NETNS.to_owned(), attached.netns.clone())];
+        let mut all = Self::of_links(&attached.state);
+        all.0.insert(0, (NETNS.to_owned(), attached.netns.clone()));
+        all
+    }
+
+    /// The same of the links in a state, without the container's path.
+    pub fn of_links(state: &NodeState) -> Self {
+        let mut all: Vec<(String, String)> = Vec::new();
         let mut names: Vec<(String, String)> = Vec::new();
         let mut count: BTreeMap<&str, u32> = BTreeMap::new();
-        for (place, link) in attached.state.links() {
+        for (place, link) in state.links() {
             let mac = link.mac.to_string();
             let is_given = link.mac.0.iter().any(|byte| *byte != 0);
             if is_given && !all.iter().any(|(_, value)| *value == mac) {
