@@ -43,8 +43,17 @@ pub struct Expected {
     text: String,
     /// None if it is to be written anew.
     document: Option<Document>,
-    /// With `--update`.
+    /// With `--update`, until it is written.
     to_write: Option<File>,
+}
+
+/// Removes the file if it was made to be written, and was not.
+impl Drop for Expected {
+    fn drop(&mut self) {
+        if self.to_write.is_some() && self.text.is_empty() {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
 }
 
 /// The answer.
@@ -87,8 +96,8 @@ impl Expected {
     fn open(path: &Path) -> Result<Self> {
         let context = || format!("write `{}`", path.display());
         let mut options = OpenOptions::new();
-        let opened = options.read(true).write(true).create(true).open(path);
-        let mut file = opened.with_context(context)?;
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(path).with_context(context)?;
         let mut text = String::new();
         file.read_to_string(&mut text).with_context(context)?;
         Ok(Self {
@@ -104,7 +113,7 @@ impl Expected {
     ///
     /// Errors: the file cannot be written.
     pub fn compare(
-        self,
+        mut self,
         plan: &Plan,
         attached: Option<&Attached>,
         passed: bool,
@@ -133,14 +142,13 @@ impl Expected {
                 compared.diff = difference(&expected, &is)?;
             }
         }
-        self.leave();
         Ok(compared)
     }
 
-    fn write(self, new: &Document, compared: Compared) -> Result<Compared> {
-        let text = format!("{HEAD}{}", serde_saphyr::to_string(new)?);
+    fn write(&mut self, new: &Document, compared: Compared) -> Result<Compared> {
+        let text = HEAD.to_owned() + &new.to_yaml()?;
         let context = || format!("write `{}`", self.path.display());
-        if let Some(mut file) = self.to_write {
+        if let Some(mut file) = self.to_write.take() {
             file.rewind().with_context(context)?;
             file.write_all(text.as_bytes()).with_context(context)?;
             file.set_len(text.len() as u64).with_context(context)?;
@@ -150,13 +158,6 @@ impl Expected {
             updated: true,
             ..compared
         })
-    }
-
-    /// Removes the file if it was made to be written, and was not.
-    fn leave(self) {
-        if self.to_write.is_some() && self.text.is_empty() {
-            let _ = fs::remove_file(&self.path);
-        }
     }
 }
 
@@ -168,6 +169,10 @@ impl Document {
             removed: attached.changes.removed.clone(),
         }
         .sorted()
+    }
+
+    fn to_yaml(&self) -> Result<String> {
+        Ok(serde_saphyr::to_string(self)?)
     }
 
     /// The order of lines means nothing, and differs with the values in them.
@@ -198,10 +203,7 @@ impl Document {
 
 /// The lines of a unified diff, without its head; none if they are the same.
 fn difference(expected: &Document, is: &Document) -> Result<Vec<String>> {
-    let (expected, is) = (
-        serde_saphyr::to_string(expected)?,
-        serde_saphyr::to_string(is)?,
-    );
+    let (expected, is) = (expected.to_yaml()?, is.to_yaml()?);
     let diff = TextDiff::from_lines(&*expected, &*is);
     let text = diff.unified_diff().context_radius(3).to_string();
     let lines = text.lines().filter(|line| !line.starts_with("@@"));
@@ -226,5 +228,76 @@ impl Compared {
             say!("    {line}");
         }
         print_line!();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn document(line: &str) -> Document {
+        Document {
+            result: json!({ "cniVersion": "1.1.0", "dns": { "search": [line] }, "mtu": 1500, "none": [] }),
+            added: vec![line.to_owned()],
+            removed: Vec::new(),
+        }
+    }
+
+    /// A plugin chooses the texts in it.
+    #[test]
+    fn what_is_written_is_read_as_it_was() {
+        for line in [
+            "host: address 10.1.0.2/24 on eth0",
+            "no",
+            "null",
+            "~",
+            "1.0",
+            "0x10",
+            "- a",
+            "# a",
+            "a # b",
+            "{a}",
+            "[a",
+            "*a",
+            "&a",
+            "!a",
+            "%a",
+            "@a",
+            "`a`",
+            "'a'",
+            "\"a\"",
+            "",
+            " a ",
+            "a\nb",
+            "a\n",
+            "a\tb",
+            "a\u{1b}[31m",
+            "a\u{85}b\u{2028}c\u{feff}d\u{202e}e",
+            "ü",
+            "---",
+            "...",
+            "a:",
+            ": a",
+        ] {
+            let document = document(line);
+            let text = document
+                .to_yaml()
+                .unwrap_or_else(|e| panic!("{line:?}: {e}"));
+            let text = HEAD.to_owned() + &text;
+            let read = reading::read::<Document>(text.as_bytes(), EXPECTED);
+            assert_eq!(read.as_ref(), Ok(&document), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_difference_has_the_lines_of_both() {
+        let (expected, is) = (document("a"), document("b"));
+        let lines = difference(&expected, &is).expect("YAML");
+        let changed = lines.iter().filter(|line| line.starts_with(['-', '+']));
+        let changed: Vec<&str> = changed.map(|line| line.trim_end()).collect();
+        assert_eq!(changed, ["-    - a", "+    - b", "-- a", "+- b"]);
+        assert_eq!(difference(&is, &is).expect("YAML"), [""; 0]);
     }
 }

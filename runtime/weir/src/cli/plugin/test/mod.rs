@@ -121,11 +121,10 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
         let component = plan.inspect(&sandbox)?;
         carry_out(&plan, &node, &component, expected)?
     };
-    let is_wanted = |report: &Report| report.suggested.is_some() && report.passed;
     arguments
         .format
         .print(&report, |report| match &report.suggested {
-            Some(suggested) if is_wanted(report) => suggested.print(&report.run_by),
+            Some(suggested) if report.passed => suggested.print(&report.run_by),
             _ => print(report, arguments.all),
         })?;
     Ok(report.passed.into())
