@@ -1,5 +1,6 @@
 //! What iproute2 adds to a new namespace is seen. The tests run as root, or in a user namespace.
 
+use std::fs;
 use std::process::Command;
 use std::thread;
 
@@ -120,38 +121,46 @@ fn a_parameter_that_a_new_link_would_not_have_is_a_change() {
     let in_thread = || {
         unshare(CloneFlags::CLONE_NEWNET).expect("a new network namespace");
         let before = state();
-        run(&[
-            VETH,
-            "ip link set left0 up",
-            "sysctl -qw net.ipv4.conf.left0.rp_filter=2",
-            "sysctl -qw net.ipv6.conf.left1.accept_ra=0",
-            "sysctl -qw net.ipv4.conf.lo.rp_filter=2",
-        ]);
+        run(&[VETH, "ip link set left0 up"]);
+        for (parameter, value) in [
+            ("ipv4/conf/left0/rp_filter", "2"),
+            ("ipv6/conf/left1/accept_ra", "0"),
+            ("ipv4/conf/lo/rp_filter", "2"),
+            // The kernel sets `forwarding` of every link with it.
+            ("ipv4/ip_forward", "1"),
+        ] {
+            fs::write(format!("/proc/sys/net/{parameter}"), value).expect("a parameter");
+        }
         state().changes_since(&before)
     };
     let changes = thread::scope(|scope| scope.spawn(in_thread).join().expect("a test"));
     let parameters = changes.added.iter();
     let parameters: Vec<&String> = parameters.filter(|line| line.contains("sysctl")).collect();
-    assert_eq!(parameters.len(), 3, "{parameters:#?}");
-    for (line, begin, end) in [
+    assert_eq!(parameters.len(), 4, "{parameters:#?}");
+    for (parameter, begin, end) in [
         (
-            0,
-            "host: sysctl net.ipv4.conf.lo.rp_filter is 2, and was ",
-            "",
-        ),
-        (
-            1,
+            parameters[0],
             "host: sysctl net.ipv4.conf.left0.rp_filter is 2, and is ",
             " by default",
         ),
         (
-            2,
+            parameters[1],
+            "host: sysctl net.ipv4.conf.lo.rp_filter is 2, and was ",
+            "",
+        ),
+        (
+            parameters[2],
+            "host: sysctl net.ipv4.ip_forward is 1, and was 0",
+            "",
+        ),
+        (
+            parameters[3],
             "host: sysctl net.ipv6.conf.left1.accept_ra is 0, and is 1 by default",
             "",
         ),
     ] {
-        let line = parameters[line];
-        assert!(line.starts_with(begin) && line.ends_with(end), "{line}");
+        let is_it = parameter.starts_with(begin) && parameter.ends_with(end);
+        assert!(is_it, "{parameter}");
     }
     assert_eq!(changes.removed, [""; 0]);
 }
