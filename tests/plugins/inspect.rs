@@ -79,6 +79,90 @@ fn a_grant_covers_it_or_is_said_not_to() -> Result<()> {
     Ok(())
 }
 
+/// A grant of a file is judged in place of those of the node, as if it were the only one.
+#[test]
+fn a_given_grant_is_judged_instead() -> Result<()> {
+    let node = Node::create()?;
+    let file = component("labels");
+    let digest = node.install_plugin("labels")?;
+    node.put_grant("labels.yaml", &Grant::nothing("labels").document(&digest))?;
+    let grant = node.root().join("mine.yaml");
+    let inspect = [&granted_to(path(&file)?)[..], &["--grant", path(&grant)?]].concat();
+    for (document, code, digest) in [
+        (granted("labels", &digest)?, 0, json!("fits")),
+        (
+            granted("labels", &format!("sha256:{}", "0".repeat(64)))?,
+            3,
+            json!({ "other": format!("sha256:{}", "0".repeat(64)) }),
+        ),
+        // As a project has it.
+        (
+            std::fs::read_to_string(crate::example("labels", "grant.yaml"))?,
+            3,
+            json!("missing"),
+        ),
+    ] {
+        std::fs::write(&grant, document)?;
+        let shown = json(&node, &inspect, code);
+        let grants = shown["grants"].as_array().expect("a list");
+        assert_eq!(grants.len(), 1, "{shown:#}");
+        assert_eq!(grants[0]["digest"], digest, "{shown:#}");
+        assert_eq!(grants[0]["not_granted"], json!([]), "{shown:#}");
+        assert_eq!(grants[0]["origin"], path(&grant)?);
+    }
+    // Of another plugin, not valid, and not there.
+    for (document, words) in [
+        (
+            Grant::nothing("mine").document(&digest),
+            "a grant of plugin `mine`, and the component is `labels`",
+        ),
+        ("kind: Nothing".to_owned(), "mine.yaml:1:1:"),
+    ] {
+        std::fs::write(&grant, document)?;
+        let output = node.command(&inspect)?;
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert_contains(&said(&output), &[words]);
+    }
+    std::fs::remove_file(&grant)?;
+    assert_eq!(node.command(&inspect)?.status.code(), Some(1));
+    Ok(())
+}
+
+/// The verbs of a new grant are those of the imported functions, so every function is covered.
+#[test]
+fn a_new_grant_covers_every_function() -> Result<()> {
+    let node = Node::create()?;
+    for name in ["labels", "hostile", "pinned-gateway"] {
+        node.install_plugin(name)?;
+        let grant = node.root().join("new.yaml");
+        let new = node.weir(&["grants", "new", name])?;
+        std::fs::write(&grant, &new)?;
+        let inspect = [
+            "plugin",
+            "inspect",
+            name,
+            "--granted",
+            "--grant",
+            path(&grant)?,
+        ];
+        let output = node.command(&inspect)?;
+        assert_eq!(output.status.code(), Some(0), "{}{new}", said(&output));
+        assert_contains(
+            &said(&output),
+            &["it has rules for all functions that are asked for"],
+        );
+    }
+    let new = node.weir(&["grants", "new", "labels"])?;
+    assert_contains(
+        &new,
+        &[
+            "      # For get, update.",
+            r#"- { namespace: container, names: ["{ifname}"], verbs: [read, update] }"#,
+        ],
+    );
+    Ok(())
+}
+
 #[test]
 fn what_is_refused_is_said_with_the_reason() -> Result<()> {
     let node = Node::create()?;

@@ -3,12 +3,16 @@
 mod answers;
 mod catalogue;
 mod examples;
+mod expect;
 mod inspect;
 mod new;
+mod outcome;
 mod point_to_point;
 mod recorded;
 mod route_override;
+mod settings;
 mod standard;
+mod suggest_grant;
 mod test;
 
 use std::fs;

@@ -6,25 +6,28 @@ use std::process::Command;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::{Node, assert_contains, binary, component};
+use weir_kit::{Node, assert_contains, binary, component, house};
 
 use crate::{example, path, said};
 
 /// A directory with a network configuration and a grant.
-struct Case {
-    node: Node,
-    config: PathBuf,
+pub struct Case {
+    _node: Node,
+    pub config: PathBuf,
 }
 
 impl Case {
-    fn create(config: &Value) -> Result<Self> {
+    pub fn create(config: &Value) -> Result<Self> {
         let node = Node::create()?;
         let file = node.root().join("network.conflist");
         fs::write(&file, config.to_string())?;
-        Ok(Self { node, config: file })
+        Ok(Self {
+            _node: node,
+            config: file,
+        })
     }
 
-    fn grant(&self, plugin: &str, capabilities: &str) -> Result<()> {
+    pub fn grant(&self, plugin: &str, capabilities: &str) -> Result<()> {
         let document = format!(
             "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata: {{ name: {plugin} }}\n\
              spec:\n  plugin: {{ name: {plugin} }}\n  networks: ['*']\n  capabilities: {capabilities}\n"
@@ -35,15 +38,33 @@ impl Case {
         )?)
     }
 
+    /// Writes a file beside the configuration.
+    pub fn write(&self, name: &str, text: &str) -> Result<()> {
+        Ok(fs::write(self.config.with_file_name(name), text)?)
+    }
+
     #[track_caller]
-    fn run(&self, component: &str, words: &[&str], code: i32) -> Value {
+    pub fn run(&self, component: &str, words: &[&str], code: i32) -> Value {
         let file = weir_kit::component(component);
         run(&file, &self.config, words, code)
+    }
+
+    /// Runs it in the same way, without a format. Returns what it printed, on standard output and then on standard error.
+    #[track_caller]
+    pub fn said(&self, component: &str, words: &[&str], code: i32) -> String {
+        let output = Command::new(binary())
+            .args(["plugin", "test"])
+            .args([&weir_kit::component(component), &self.config])
+            .args(words)
+            .output()
+            .expect("weir runs");
+        assert_eq!(output.status.code(), Some(code), "{}", said(&output));
+        said(&output)
     }
 }
 
 #[track_caller]
-fn run(file: &std::path::Path, config: &std::path::Path, words: &[&str], code: i32) -> Value {
+pub fn run(file: &std::path::Path, config: &std::path::Path, words: &[&str], code: i32) -> Value {
     let output = Command::new(binary())
         .args(["plugin", "test", "--output", "json"])
         .args([file, config])
@@ -55,7 +76,7 @@ fn run(file: &std::path::Path, config: &std::path::Path, words: &[&str], code: i
 }
 
 /// `ptp` and then the plugin, with these keys.
-fn after_ptp(plugin: &str, keys: Value) -> Value {
+pub fn after_ptp(plugin: &str, keys: Value) -> Value {
     let mut own = keys;
     own["type"] = plugin.into();
     json!({
@@ -137,7 +158,7 @@ fn nothing_is_granted_without_a_grant() -> Result<()> {
 }
 
 /// A network of one plugin.
-fn tried(plugin: Value) -> Value {
+pub fn tried(plugin: Value) -> Value {
     json!({ "cniVersion": "1.1.0", "name": "tried", "plugins": [plugin] })
 }
 
@@ -157,10 +178,8 @@ fn a_denial_that_the_plugin_hides_fails_the_test() -> Result<()> {
     Ok(())
 }
 
-/// The component of `bridge` under another name: the bridge remains for the next container, as it should, and is reported
-/// unless `--keeps` allows it.
-#[test]
-fn residue_is_named_unless_it_may_stay() -> Result<()> {
+/// A network of the component of `bridge` under another name, and a grant of everything.
+pub fn switch() -> Result<Case> {
     let case = Case::create(&tried(json!({
         "type": "switch", "bridge": "tried0", "isGateway": true,
         "ipam": { "type": "host-local", "subnet": "10.95.0.0/24" }
@@ -168,6 +187,14 @@ fn residue_is_named_unless_it_may_stay() -> Result<()> {
     let everything = "{ link: [{}], address: [{}], route: [{}], neighbour: [{}], sysctl: [{}], \
                       firewall: [{}], ipam: [host-local] }";
     case.grant("switch", everything)?;
+    Ok(case)
+}
+
+/// The component of `bridge` under another name: the bridge remains for the next container, as it should, and is reported
+/// unless `--keeps` allows it.
+#[test]
+fn residue_is_named_unless_it_may_stay() -> Result<()> {
+    let case = switch()?;
     let report = case.run("bridge", &[], 3);
     assert_eq!(report["denied"], 0);
     let left = report["residue"]["left"].as_array().expect("a list");
@@ -205,42 +232,48 @@ fn a_proxy_neighbour_is_residue() -> Result<()> {
     Ok(())
 }
 
-/// An IPAM plugin is run by the main plugin of the network, whose grant must name it.
+/// A network of `ptp` with addresses of the plugin `leases`.
+pub fn leases(ranges: Value) -> Value {
+    tried(json!({ "type": "ptp", "ipam": { "type": "leases", "ranges": ranges } }))
+}
+
+/// The rule that `leases` needs.
+pub const LEASES: &str = "{ store: [{ directories: [/var/lib/cni/networks] }] }";
+
+/// An IPAM plugin is run by the main plugin of the network, whose shipped grant does not name it. What that plugin leaves on
+/// the host is not the component's, whatever addresses it got.
 #[test]
 fn an_ipam_plugin_is_tested_through_another() -> Result<()> {
-    let mut config = after_ptp("unused", json!({}));
-    config["plugins"] = json!([{
-        "type": "ptp",
-        "ipam": { "type": "leases", "subnet": "10.96.0.0/24" }
-    }]);
-    let case = Case::create(&config)?;
-    case.grant(
-        "leases",
-        "{ store: [{ directories: [/var/lib/cni/networks] }] }",
-    )?;
-    let own = case.config.with_file_name("grant.yaml");
-    let report = case.run("host-local", &[], 3);
-    let tried = report["steps"][1]["operations"]
-        .as_array()
-        .expect("operations");
-    let is_denied =
-        |record: &Value| record["capability"] == "ipam" && record["verdict"] == "denied";
-    assert!(tried.iter().any(is_denied), "{report:#}");
+    for ranges in [
+        json!([[{ "subnet": "10.96.0.0/24" }]]),
+        json!([[{ "subnet": "10.96.0.0/24" }], [{ "subnet": "fd96::/64" }]]),
+    ] {
+        let case = Case::create(&leases(ranges))?;
+        case.grant("leases", LEASES)?;
+        let report = case.run("host-local", &[], 0);
+        assert_eq!(report["run_by"], json!(["ptp"]));
+        assert_eq!(report["residue"], json!({ "left": [], "missing": [] }));
+        let others = report["residue_of_others"]["left"].to_string();
+        assert!(others.contains("net.ipv4.ip_forward"), "{report:#}");
+        let add = report["steps"][1]["operations"].as_array();
+        let mut add = add.expect("operations").iter();
+        assert!(add.any(|record| record["plugin"] == "leases"), "{report:#}");
+    }
+    Ok(())
+}
 
-    let shipped = fs::read_to_string(weir_kit::house().join("plugins/ptp/grant.yaml"))?;
-    let wider = shipped.replace("ipam: [", "ipam: [leases, ");
-    assert_ne!(shipped, wider);
-    let of_ptp = case.node.root().join("ptp.yaml");
-    fs::write(&of_ptp, wider)?;
-    let words = ["--grant", path(&own)?, "--grant", path(&of_ptp)?];
-    let report = case.run("host-local", &words, 0);
-    let add = &report["steps"][1]["operations"];
-    let is_own = |record: &&Value| record["plugin"] == "leases";
+/// A grant that the author gives for the main plugin is in force as it is.
+#[test]
+fn a_given_grant_of_the_main_plugin_is_not_widened() -> Result<()> {
+    let case = Case::create(&leases(json!([[{ "subnet": "10.96.0.0/24" }]])))?;
+    case.grant("leases", LEASES)?;
+    let of_ptp = house().join("plugins/ptp/grant.yaml");
+    let report = case.run("host-local", &["--grant", path(&of_ptp)?], 3);
+    assert_eq!(report["run_by"], json!([]));
+    let tried = report["steps"][1]["operations"].as_array();
+    let mut tried = tried.expect("operations").iter();
     assert!(
-        add.as_array()
-            .expect("operations")
-            .iter()
-            .any(|r| is_own(&r)),
+        tried.any(|record| record["capability"] == "ipam" && record["verdict"] == "denied"),
         "{report:#}"
     );
     Ok(())

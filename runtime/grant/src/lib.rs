@@ -107,6 +107,7 @@ pub use operation::{Closest, Decision, Operation, decide};
 pub use overlap::Overlap;
 pub use rule::Rule;
 pub use section::Section;
+pub use spell::generated_prefix;
 pub use verb::{Verb, VerbSet, doing};
 
 use capability::capabilities;

@@ -23,7 +23,7 @@ pub(super) fn spell(namespace: Namespace, name: &str, invocation: &Invocation) -
             return format!("{}{placeholder}{}", literal(before), literal(after));
         }
     }
-    match generated(name) {
+    match generated_prefix(name) {
         Some(prefix) => format!("{}*", literal(prefix)),
         None => literal(name),
     }
@@ -41,8 +41,8 @@ fn apart<'a>(name: &'a str, value: &str) -> Option<(&'a str, &'a str)> {
     stands_alone.then_some((before, after))
 }
 
-/// The prefix of a generated name: `veth` of `veth1a2b3c4d`, and of the kernel's own `veth0`.
-fn generated(name: &str) -> Option<&str> {
+/// Returns the prefix of a generated name: `veth` of `veth1a2b3c4d`, and of the kernel's own `veth0`; none for other names.
+pub fn generated_prefix(name: &str) -> Option<&str> {
     let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
     let prefix = name.trim_end_matches(is_hex);
     let digits = name.len() - prefix.len();

@@ -37,6 +37,18 @@ impl ScratchNode {
     pub fn enter(command: &str) -> Result<Self> {
         enter_namespaces(command, getuid(), getgid())?;
         make_mounts_private()?;
+        Self::empty()
+    }
+
+    /// Leaves this node's network for that of another node, in the same user and mount namespaces. What runs on this one must
+    /// have ended.
+    pub fn another(&self) -> Result<Self> {
+        unshare(CloneFlags::CLONE_NEWNET).context("make a network namespace")?;
+        Self::empty()
+    }
+
+    /// A node in the present namespaces.
+    fn empty() -> Result<Self> {
         let node = Self {
             root: make_directory()?,
         };

@@ -7,7 +7,10 @@ mod traffic;
 
 use std::collections::BTreeMap;
 
+use weir_grant::link::Link;
+
 use crate::error::Result;
+use crate::netlink::RouteSocket;
 
 /// What is in a network namespace.
 pub struct Inventory {
@@ -15,17 +18,22 @@ pub struct Inventory {
     pub things: Vec<String>,
     /// The values of kernel parameters by their keys.
     pub parameters: BTreeMap<String, String>,
+    /// The links once more, by their indexes.
+    pub links: Vec<Link>,
 }
 
 impl Inventory {
     /// Of the calling thread's namespace. Errors: what the kernel says of a list that it was asked for.
     pub fn take() -> Result<Self> {
-        let mut things = route::things()?;
-        things.extend(traffic::things()?);
+        let mut links = route::links(&mut RouteSocket::open()?)?;
+        links.sort_by_key(|link| link.index);
+        let mut things = route::things(&links)?;
+        things.extend(traffic::things(&links)?);
         things.extend(nftables::things()?);
         Ok(Self {
             things,
             parameters: parameters::all(),
+            links,
         })
     }
 }

@@ -25,10 +25,9 @@ const LOCAL_TABLE: u32 = 255;
 pub(super) type Names = BTreeMap<u32, String>;
 
 /// One line for each thing.
-pub(super) fn things() -> Result<Vec<String>> {
+pub(super) fn things(links: &[Link]) -> Result<Vec<String>> {
     let mut socket = RouteSocket::open()?;
-    let links = links(&mut socket)?;
-    let names = names(&links);
+    let names = names(links);
     let mut lines: Vec<String> = links.iter().map(|link| describe(link, &names)).collect();
     lines.extend(addresses(&mut socket, &names)?);
     for family in [AddressFamily::Inet, AddressFamily::Inet6] {
@@ -193,8 +192,10 @@ fn neighbours(
             index => name(names, index),
         };
         let entry = neighbour::read(message).filter(|e| e.state == State::Permanent)?;
+        let mac = entry.mac.map(|mac| format!(", mac {mac}"));
+        let mac = mac.unwrap_or_default();
         let proxy = if entry.proxy { ", proxy" } else { "" };
-        Some(format!("neighbour {} on {link}{proxy}", entry.address))
+        Some(format!("neighbour {} on {link}{mac}{proxy}", entry.address))
     });
     Ok(lines.collect())
 }

@@ -3,9 +3,10 @@
 
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::TcMessage;
+use weir_grant::link::Link;
 use weir_grant::traffic::Handle;
 
-use super::route::{Names, links, list, name, names};
+use super::route::{Names, list, name, names};
 use crate::error::Result;
 use crate::netlink::RouteSocket;
 use crate::traffic::Object;
@@ -14,9 +15,9 @@ use crate::traffic::Object;
 const CLSACT_PLACES: [u32; 2] = [0xffff_fff2, 0xffff_fff3];
 
 /// One line for each thing.
-pub(super) fn things() -> Result<Vec<String>> {
+pub(super) fn things(links: &[Link]) -> Result<Vec<String>> {
     let mut socket = RouteSocket::open()?;
-    let names = names(&links(&mut socket)?);
+    let names = names(links);
     let question = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
     let disciplines = objects(list(&mut socket, "disciplines", question)?);
     let mut classes = Vec::new();

@@ -2,10 +2,10 @@
 
 mod check;
 mod diff;
-mod document;
+pub mod document;
 mod explain;
 pub mod grant_state;
-mod learn;
+pub mod learn;
 mod list;
 mod new;
 mod replay;

@@ -2,6 +2,7 @@
 
 use std::iter;
 
+use anyhow::{Result, bail};
 use serde::Serialize;
 use weir_grant::document::Spec;
 use weir_grant::operation_names::function;
@@ -12,7 +13,7 @@ use weir_sandbox::{Catalogue, Fit, Inspection, Loaded, Sandbox};
 use crate::cli::grants::grant_state;
 use crate::cli::output::{capability_words, print_list};
 
-/// The grants in force for a component under a plugin's name.
+/// The grants in force for a component under a plugin's name, or the one that was given instead.
 #[derive(Debug, Serialize)]
 pub struct Coverage {
     /// The administrator's first.
@@ -49,10 +50,32 @@ pub struct Function {
 }
 
 impl Coverage {
+    /// Compares a component with one grant, as if that were the only one on the node.
+    ///
+    /// Errors: it is a grant of another plugin.
+    pub fn by(
+        sandbox: &Sandbox,
+        grant: Loaded,
+        name: &str,
+        inspection: &Inspection,
+    ) -> Result<Self> {
+        let granted = &grant.document.spec.plugin.name;
+        if granted != name {
+            bail!(
+                "`{}` is a grant of plugin `{granted}`, and the component is `{name}`; use --name to name it otherwise",
+                grant.origin
+            );
+        }
+        let is_built_in = is_built_in(sandbox, name, inspection);
+        Ok(Self {
+            grants: vec![compare(grant, inspection, is_built_in)],
+            error: None,
+        })
+    }
+
     /// Compares a component with the grants of the name that it has or would have on the node.
     pub fn of(sandbox: &Sandbox, name: &str, inspection: &Inspection) -> Self {
-        let plugin = sandbox.catalogue().find(name);
-        let is_built_in = plugin.is_ok_and(|p| p.is_built_in() && p.digest == inspection.digest);
+        let is_built_in = is_built_in(sandbox, name, inspection);
         if Catalogue::is_built_in(name) && !is_built_in {
             return Self::none_for(format!(
                 "plugin `{name}` is built into weir, and this is another component: give it another name with --name"
@@ -99,6 +122,12 @@ impl Coverage {
             print_list("grant", iter::once(title).chain(grant.remarks(plugin)));
         }
     }
+}
+
+/// Whether the component is the built-in plugin of that name.
+fn is_built_in(sandbox: &Sandbox, name: &str, inspection: &Inspection) -> bool {
+    let plugin = sandbox.catalogue().find(name);
+    plugin.is_ok_and(|p| p.is_built_in() && p.digest == inspection.digest)
 }
 
 impl Covering {
@@ -171,14 +200,17 @@ fn not_granted(component: &Inspection, granted: &Spec) -> Vec<Function> {
             continue;
         }
         for function in asked {
-            let verbs = function::verbs(*capability, function);
-            if !verbs.is_empty() && !verbs.iter().any(|verb| allowed.contains(verb)) {
-                functions.push(Function {
-                    capability: *capability,
-                    function: function.clone(),
-                    verbs,
-                });
-            }
+            let further = function::further_verbs(*capability, function).iter();
+            let mut needed = vec![function::verbs(*capability, function)];
+            needed.extend(further.map(|verb| vec![*verb]));
+            let is_missing = |verbs: &Vec<Verb>| {
+                !verbs.is_empty() && !verbs.iter().any(|verb| allowed.contains(verb))
+            };
+            functions.extend(needed.into_iter().filter(is_missing).map(|verbs| Function {
+                capability: *capability,
+                function: function.clone(),
+                verbs,
+            }));
         }
     }
     functions

@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 use weir_grant::Capability;
 use weir_grant::size::Exact;
-use weir_sandbox::{About, Inspection, Refused, Sandbox, codes};
+use weir_sandbox::{About, Inspection, Refused, Sandbox, codes, read_grant};
 
 use super::coverage::Coverage;
 use crate::cli::component::{self, Named, name_of};
@@ -22,6 +22,9 @@ pub struct Arguments {
     /// The plugin's name, by which its grant is found [default: the name that it gives itself].
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Judge this grant instead of those of this node.
+    #[arg(long, value_name = "FILE")]
+    grant: Option<PathBuf>,
     /// Exit with 3 also if no grant allows all that it asks for.
     #[arg(long)]
     granted: bool,
@@ -73,7 +76,10 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
         .or(known_as)
         .or_else(|| name_of(&inspection, &arguments.plugin))
         .unwrap_or_default();
-    let coverage = Coverage::of(sandbox, &name, &inspection);
+    let coverage = match &arguments.grant {
+        Some(file) => Coverage::by(sandbox, read_grant(file)?, &name, &inspection)?,
+        None => Coverage::of(sandbox, &name, &inspection),
+    };
     let shown = shown(name, inspection, coverage);
     arguments.format.print(&shown, print)?;
     let is_granted = shown.granted || !arguments.granted;

@@ -18,6 +18,8 @@ use weir_cni::NetworkConfigList;
 use weir_files::Paths;
 use weir_sandbox::{Catalogue, Sandbox};
 
+pub use self::store_paths::StorePaths;
+pub use self::trial::{MOST_ROUNDS, everything};
 use self::trial::{Outcome, Participant, Trial};
 use super::show_error;
 use crate::cli::component::{Named, inspect, name_of, read};

@@ -10,7 +10,7 @@ use crate::cli::record::{Record, Verdict};
 
 /// What was asked for, as plugins named it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct StorePaths(BTreeSet<StorePath>);
+pub struct StorePaths(BTreeSet<StorePath>);
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum StorePath {
@@ -20,24 +20,24 @@ enum StorePath {
 
 impl StorePaths {
     /// Adds what a denied operation asked for.
-    pub(super) fn note(&mut self, record: &Record) {
+    pub fn note(&mut self, record: &Record) {
         self.0.extend(store_path(record));
     }
 
     /// Whether an operation was denied because of one of these.
-    pub(super) fn has(&self, record: &Record) -> bool {
+    pub fn has(&self, record: &Record) -> bool {
         store_path(record).is_some_and(|path| self.0.contains(&path))
     }
 
     /// Adds others. Returns whether there were any that were not among these.
-    pub(super) fn add(&mut self, others: Self) -> bool {
+    pub fn add(&mut self, others: Self) -> bool {
         let before = self.0.len();
         self.0.extend(others.0);
         self.0.len() > before
     }
 
     /// Rules of a grant: the plugin's own store, and these paths.
-    pub(super) fn rules(&self) -> Value {
+    pub fn rules(&self) -> Value {
         let (mut directories, mut files) = (Vec::new(), Vec::new());
         for path in &self.0 {
             match path {

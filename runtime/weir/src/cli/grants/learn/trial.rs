@@ -20,7 +20,7 @@ use crate::cli::scratch_node::{Container, ScratchNode};
 
 /// How often the network is run, each time with the files and directories allowed that plugins requested before: one file may
 /// lead a plugin to the next.
-const MOST_ROUNDS: usize = 8;
+pub const MOST_ROUNDS: usize = 8;
 
 pub(super) struct Participant {
     pub(super) name: String,
@@ -205,16 +205,26 @@ fn container_id(container: &Container) -> String {
 }
 
 /// Rules that allow everything that rules can, with these files and directories.
-fn everything(paths: &StorePaths, ipam: &BTreeSet<&str>) -> Result<Capabilities> {
+pub fn everything(paths: &StorePaths, ipam: &BTreeSet<&str>) -> Result<Capabilities> {
     let mut capabilities = Map::new();
     for capability in Capability::ALL {
         let rules = match capability {
             Capability::Log => continue,
             Capability::Ipam => json!(ipam),
-            Capability::Store => paths.rules(),
+            Capability::Store => stores(paths),
             _ => json!([{}]),
         };
         capabilities.insert(capability.word().to_owned(), rules);
     }
     serde_json::from_value(Value::Object(capabilities)).context("the rules that allow everything")
+}
+
+/// The plugin's own store, these files and directories, and those that the network's configuration names.
+fn stores(paths: &StorePaths) -> Value {
+    let mut rules = paths.rules();
+    if let Value::Array(rules) = &mut rules {
+        rules.push(json!({ "directories": ["{dataDir}"] }));
+        rules.push(json!({ "files": ["{resolvConf}"] }));
+    }
+    rules
 }

@@ -1,23 +1,22 @@
-//! The input of a test: the component, its network, and its grant.
+//! The input of a test: the component, its network, its grants and its options.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use serde_json::{Map, Value, json};
-use weir_cni::{Args, NetworkConfigList, PluginConfig};
-use weir_grant::Document;
-use weir_grant::document::{API_VERSION, KIND};
-use weir_sandbox::{Catalogue, Sandbox, parse_grant};
+use serde_json::{Value, json};
+use weir_cni::{AddResult, Args, IpConfig, NetworkConfigList, PluginConfig, Version, to_json};
+use weir_sandbox::{Catalogue, Inspection, Sandbox};
 
 use super::Arguments;
+use super::grants::Grants;
+use super::settings::Settings;
 use crate::cli::component::{inspect, read};
-use crate::cli::config::{capability_args, read_network};
+use crate::cli::config::read_network;
 use crate::cli::output::show;
 
-/// The grant of a project is beside its test configuration.
-const GRANT: &str = "grant.yaml";
+/// The interface's name in the container, if none is given.
+const IFNAME: &str = "eth0";
 
 /// Read completely before the namespaces are entered.
 pub struct Plan {
@@ -26,16 +25,10 @@ pub struct Plan {
     file: PathBuf,
     component: Vec<u8>,
     pub list: NetworkConfigList,
-    grants: Vec<Grant>,
+    pub grants: Grants,
     pub ifname: String,
     pub args: Args,
-    pub capability_args: Map<String, Value>,
-}
-
-struct Grant {
-    document: Document,
-    /// None for the grant of nothing.
-    file: Option<PathBuf>,
+    pub settings: Settings,
 }
 
 impl Plan {
@@ -44,61 +37,53 @@ impl Plan {
         let component = read(&arguments.file)?;
         let list = read_network(&arguments.config)?;
         let plugin = tested(&list).with_context(|| format!("`{}`", arguments.config.display()))?;
-        weir_cni::validate_interface_name(&arguments.ifname).map_err(show)?;
-        let grants = grants(arguments, &plugin)?;
+        let settings = Settings::of(arguments)?;
+        let ifname = settings.ifname.clone();
+        let ifname = ifname.unwrap_or_else(|| IFNAME.to_owned());
+        weir_cni::validate_interface_name(&ifname).map_err(show)?;
         Ok(Self {
+            grants: Grants::read(arguments, &settings, &plugin)?,
+            args: settings.args.parse().map_err(show)?,
             plugin,
             file: arguments.file.clone(),
             component,
             list,
-            grants,
-            ifname: arguments.ifname.clone(),
-            args: arguments.args.parse().map_err(show)?,
-            capability_args: capability_args(arguments.capability_args.as_deref())?,
+            ifname,
+            settings,
         })
     }
 
-    pub fn grant_file(&self) -> Option<&Path> {
-        let own = self.grants.iter().find(|grant| grant.is_of(&self.plugin))?;
-        own.file.as_deref()
+    /// All that the test was given besides the component and its grant.
+    pub fn words(&self) -> String {
+        let Settings {
+            args,
+            capability_args,
+            ..
+        } = &self.settings;
+        let capability_args = Value::Object(capability_args.clone());
+        format!("{} {args} {capability_args}", self.list.to_value())
     }
 
-    /// Where the component's grant is, or would be read.
-    pub fn place_of_grant(&self, arguments: &Arguments) -> PathBuf {
-        let beside = || arguments.config.with_file_name(GRANT);
-        self.grant_file().map_or_else(beside, Path::to_owned)
-    }
-
-    /// Installs the component and puts the grants in force. Returns its digest.
-    pub fn install(&self, sandbox: &Sandbox) -> Result<String> {
+    /// Inspects the component. Errors: it cannot be a plugin.
+    pub fn inspect(&self, sandbox: &Sandbox) -> Result<Inspection> {
         let inspection = inspect(sandbox, &self.file, &self.component)?;
         inspection
             .check()
             .map_err(|e| show(e.with_prefix(format_args!("`{}`", self.file.display()))))?;
-        let catalogue = sandbox.catalogue();
-        let digest = catalogue.install_compiled(&self.plugin, &inspection.compiled);
-        let digest = digest.map_err(show)?;
-        let directory = sandbox.paths().grants();
-        fs::create_dir_all(&directory)?;
-        for grant in &self.grants {
-            let mut document = grant.document.clone();
-            let plugin = document.spec.plugin.name.clone();
-            if grant.is_of(&self.plugin) {
-                document.spec.plugin.digest = Some(digest.clone());
-            } else {
-                // A document replaces the shipped one of its name.
-                document.metadata.name.clone_from(&plugin);
-            }
-            let file = directory.join(format!("{plugin}.yaml"));
-            fs::write(file, serde_saphyr::to_string(&document)?)
-                .context("put the grant in force")?;
-        }
-        Ok(digest.to_string())
+        Ok(inspection)
     }
 
-    /// The network without the component, to find out what the other plugins leave behind; none if the component is its first
-    /// plugin.
-    pub fn without_plugin(&self) -> Result<Option<NetworkConfigList>> {
+    /// Installs the component on a node and puts the grants in force there.
+    pub fn install(&self, sandbox: &Sandbox, component: &Inspection) -> Result<()> {
+        let catalogue = sandbox.catalogue();
+        let digest = catalogue.install_compiled(&self.plugin, &component.compiled);
+        let digest = digest.map_err(show)?;
+        self.grants.put_in_force(sandbox, &self.list, &digest)
+    }
+
+    /// The network without the component; none if the component is its first plugin. Where it was the IPAM plugin, the network
+    /// has the addresses and routes that it gave.
+    pub fn without_plugin(&self, result: Option<&AddResult>) -> Result<Option<NetworkConfigList>> {
         let mut others = self.list.clone();
         let is_other = |plugin: &PluginConfig| plugin.plugin_type() != self.plugin;
         if !others.plugins.first().is_none_or(is_other) {
@@ -107,20 +92,40 @@ impl Plan {
         others.plugins.retain(is_other);
         for other in &mut others.plugins {
             if other.ipam_type() == Some(&self.plugin) {
-                *other = with_addresses(other)?;
+                *other = with_addresses(other, result)?;
             }
         }
         Ok(Some(others))
     }
 }
 
-/// A plugin's configuration with a fixed address (RFC 5737) in place of its IPAM plugin.
-fn with_addresses(plugin: &PluginConfig) -> Result<PluginConfig> {
+/// A plugin's configuration with the addresses and routes of a result in place of its IPAM plugin; without a result, with an
+/// address of RFC 5737.
+fn with_addresses(plugin: &PluginConfig, result: Option<&AddResult>) -> Result<PluginConfig> {
+    let ipam = match result {
+        Some(result) => static_ipam(result)?,
+        None => {
+            let address = json!({ "address": "192.0.2.2/24", "gateway": "192.0.2.1" });
+            json!({ "type": "static", "addresses": [address] })
+        }
+    };
     let mut map = plugin.as_map().clone();
-    let address = json!({ "address": "192.0.2.2/24", "gateway": "192.0.2.1" });
-    let ipam = json!({ "type": "static", "addresses": [address] });
     map.insert("ipam".to_owned(), ipam);
     PluginConfig::from_value(Value::Object(map)).map_err(show)
+}
+
+fn static_ipam(result: &AddResult) -> Result<Value> {
+    let address = |ip: &IpConfig| match ip.gateway {
+        Some(gateway) => json!({ "address": ip.address, "gateway": gateway }),
+        None => json!({ "address": ip.address }),
+    };
+    let addresses: Vec<Value> = result.ips.iter().map(address).collect();
+    let mut ipam = json!({ "type": "static", "addresses": addresses });
+    let result = to_json(result, Version::LATEST).map_err(show)?;
+    if let Some(routes) = result.get("routes") {
+        ipam["routes"] = routes.clone();
+    }
+    Ok(ipam)
 }
 
 /// The one plugin of the network that is not built in.
@@ -140,65 +145,4 @@ fn tested(list: &NetworkConfigList) -> Result<String> {
             several.join(", ")
         ),
     }
-}
-
-/// The given grants, or the one beside the configuration, and in any case one for the component.
-fn grants(arguments: &Arguments, plugin: &str) -> Result<Vec<Grant>> {
-    let mut grants: Vec<Grant> = Vec::new();
-    for file in &arguments.grant {
-        let new = grant(file, plugin)?;
-        if let Some(one) = grants.iter().find(|one| one.is_of(new.plugin())) {
-            bail!(
-                "`{}` and `{}` are both grants of plugin `{}`: give one of them",
-                one.file.as_deref().unwrap_or(file).display(),
-                file.display(),
-                new.plugin()
-            );
-        }
-        grants.push(new);
-    }
-    let beside = arguments.config.with_file_name(GRANT);
-    if arguments.grant.is_empty() && beside.exists() {
-        grants.push(grant(&beside, plugin)?);
-    }
-    if !grants.iter().any(|grant| grant.is_of(plugin)) {
-        grants.push(Grant {
-            document: nothing(plugin)?,
-            file: None,
-        });
-    }
-    Ok(grants)
-}
-
-fn grant(file: &Path, plugin: &str) -> Result<Grant> {
-    let shown = file.display();
-    let text = String::from_utf8(read(file)?).with_context(|| format!("`{shown}` is not text"))?;
-    let document = parse_grant(file, &text).map_err(show)?.document;
-    let named = &document.spec.plugin.name;
-    if named != plugin && !Catalogue::is_built_in(named) {
-        bail!("`{shown}` is a grant of plugin `{named}`, and the network's plugin is `{plugin}`");
-    }
-    Ok(Grant {
-        document,
-        file: Some(file.to_owned()),
-    })
-}
-
-impl Grant {
-    fn plugin(&self) -> &str {
-        &self.document.spec.plugin.name
-    }
-
-    fn is_of(&self, plugin: &str) -> bool {
-        self.plugin() == plugin
-    }
-}
-
-fn nothing(plugin: &str) -> Result<Document> {
-    Ok(serde_json::from_value(json!({
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "metadata": { "name": plugin },
-        "spec": { "plugin": { "name": plugin }, "networks": ["*"] },
-    }))?)
 }

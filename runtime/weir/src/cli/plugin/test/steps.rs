@@ -3,17 +3,21 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
-use weir_cni::{Code, Command, Error, NetworkConfigList};
+use serde_json::Value;
+use weir_cni::{AddResult, Code, Command, Error, NetworkConfigList};
+use weir_kernel::without_permit::set_loopback_up;
 use weir_network::{Attachment, Network};
-use weir_sandbox::Sandbox;
+use weir_sandbox::{Inspection, Sandbox};
 
+use super::attached::Attached;
+use super::node_state::{Changes, NodeState};
 use super::plan::Plan;
 use super::record::{Line, Logs, sentence};
 use super::shorten::shorten;
-use super::would_allow::{Grants, WouldAllow};
-use crate::cli::output::{print_line, say, show};
+use super::would_allow::{InForce, WouldAllow};
+use crate::cli::output::{print_line, print_list, say, show};
 use crate::cli::record::{Record, Verdict};
 use crate::cli::scratch_node::{Container, ScratchNode};
 
@@ -30,6 +34,10 @@ pub struct Step {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Failure>,
     microseconds: u64,
+    /// What an ADD returned, in the network's version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Value>,
+    changes: Changes,
     operations: Vec<Record>,
     /// For each denied operation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -44,41 +52,96 @@ struct Failure {
     details: String,
 }
 
-/// Attaches a container to a network of the other plugins and detaches it, so that what they leave for the next attachment
-/// exists already. They may fail without the tested plugin.
-pub fn warm_up(
+/// A node and the container of the test, in the state after the last command.
+pub struct Scene<'a> {
+    node: &'a ScratchNode,
+    container: &'a Container,
+    pub state: NodeState,
+}
+
+/// All commands, and what came of them.
+pub struct Ran {
+    pub steps: Vec<Step>,
+    /// What came of ADD, if it succeeded.
+    pub attached: Option<Attached>,
+    /// The state before the first command.
+    pub before: NodeState,
+    /// The state after the last one.
+    pub after: NodeState,
+}
+
+/// Attaches a container to a network and detaches it. It may fail.
+pub fn come_and_go(
     sandbox: &Arc<Sandbox>,
-    node: &ScratchNode,
     plan: &Plan,
-    others: NetworkConfigList,
+    list: NetworkConfigList,
+    container: &Container,
 ) -> Result<()> {
-    let container = node.container("before")?;
-    let network = network(sandbox, plan, others);
-    let attachment = attachment(Command::Add, plan, &container)?;
+    let network = network(sandbox, plan, list);
+    let attachment = attachment(Command::Add, plan, container)?;
     let _ = network.add(&attachment);
     let _ = network.del(&attachment);
     Ok(())
 }
 
+/// Runs all commands on a node on which nothing has run.
+pub fn run(plan: &Plan, node: &ScratchNode, component: &Inspection) -> Result<Ran> {
+    let sandbox = Sandbox::new(node.paths(), true).map_err(show)?;
+    plan.install(&sandbox, component)?;
+    set_loopback_up()?;
+    let container = node.container("test")?;
+    let mut scene = Scene::of(node, &container)?;
+    let before = scene.state.clone();
+    let (mut steps, attached) = run_in(&sandbox, plan, &mut scene)?;
+    let in_force = InForce::of_node(
+        sandbox.paths(),
+        &plan.plugin,
+        plan.grants.place().to_owned(),
+    )?;
+    for step in &mut steps {
+        step.note_grants(&in_force);
+    }
+    Ok(Ran {
+        steps,
+        attached,
+        before,
+        after: scene.state,
+    })
+}
+
 /// Runs all commands. After a failed ADD only DEL and GC have something to do. A STATUS that refuses the configuration is the
 /// only step: every other command would refuse it as well.
-pub fn run(sandbox: &Arc<Sandbox>, plan: &Plan, container: &Container) -> Result<Vec<Step>> {
+fn run_in(
+    sandbox: &Arc<Sandbox>,
+    plan: &Plan,
+    scene: &mut Scene<'_>,
+) -> Result<(Vec<Step>, Option<Attached>)> {
     let network = network(sandbox, plan, plan.list.clone());
-    let add = attachment(Command::Add, plan, container)?;
-    let del = attachment(Command::Del, plan, container)?;
+    let add = attachment(Command::Add, plan, scene.container)?;
+    let del = attachment(Command::Del, plan, scene.container)?;
     let own = [weir_cni::Attachment::new(CONTAINER_ID, &*plan.ifname)];
     let has_gc = Command::Gc.exists_in(plan.list.cni_version) && !plan.list.disable_gc;
     let mut run = Run {
         logs: Logs::at_the_end(sandbox.paths())?,
         steps: Vec::new(),
+        scene,
     };
     if Command::Status.exists_in(plan.list.cni_version) {
         run.step("STATUS", "", || network.status())?;
         if run.steps.iter().any(Step::found_no_configuration) {
-            return Ok(run.steps);
+            return Ok((run.steps, None));
         }
     }
-    if run.step("ADD", "", || Ok(network.add(&add).map(drop)?))? {
+    let mut result = None;
+    run.step("ADD", "", || {
+        result = Some(network.add(&add)?);
+        Ok(())
+    })?;
+    let attached = match result {
+        Some(result) => Some(run.attached(result, plan)?),
+        None => None,
+    };
+    if attached.is_some() {
         run.step("CHECK", "", || network.check(&add))?;
         if has_gc {
             run.step("GC", "that keeps the attachment", || network.gc(&own))?;
@@ -90,11 +153,11 @@ pub fn run(sandbox: &Arc<Sandbox>, plan: &Plan, container: &Container) -> Result
     if has_gc {
         run.step("GC", "that keeps nothing", || network.gc(&[]))?;
     }
-    Ok(run.steps)
+    Ok((run.steps, attached))
 }
 
 fn network(sandbox: &Arc<Sandbox>, plan: &Plan, list: NetworkConfigList) -> Network {
-    Network::new(sandbox, list, plan.capability_args.clone())
+    Network::new(sandbox, list, plan.settings.capability_args.clone())
 }
 
 fn attachment(command: Command, plan: &Plan, container: &Container) -> Result<Attachment> {
@@ -108,12 +171,13 @@ fn attachment(command: Command, plan: &Plan, container: &Container) -> Result<At
     .map_err(show)
 }
 
-struct Run {
+struct Run<'a, 's> {
     logs: Logs,
     steps: Vec<Step>,
+    scene: &'a mut Scene<'s>,
 }
 
-impl Run {
+impl Run<'_, '_> {
     /// Runs a step. Returns whether it succeeded.
     fn step(
         &mut self,
@@ -125,6 +189,7 @@ impl Run {
         let outcome = act();
         let took = start.elapsed();
         let (operations, log) = self.logs.new_records()?;
+        let changes = self.scene.changes()?;
         let succeeded = outcome.is_ok();
         self.steps.push(Step {
             command,
@@ -136,11 +201,48 @@ impl Run {
                 details: error.details,
             }),
             microseconds: took.as_micros().try_into().unwrap_or(u64::MAX),
+            result: None,
+            changes,
             operations,
             would_allow: Vec::new(),
             log,
         });
         Ok(succeeded)
+    }
+
+    /// What came of the last step, an ADD with this result.
+    fn attached(&mut self, result: AddResult, plan: &Plan) -> Result<Attached> {
+        let changes = self.steps.last().map(|step| step.changes.clone());
+        let changes = changes.unwrap_or_default();
+        let attached = Attached::new(result, changes, plan, self.scene)?;
+        if let Some(step) = self.steps.last_mut() {
+            step.result = Some(attached.shown.clone());
+        }
+        Ok(attached)
+    }
+}
+
+impl<'a> Scene<'a> {
+    /// The path of the container's network namespace.
+    pub fn netns(&self) -> String {
+        self.container.netns().to_string_lossy().into_owned()
+    }
+
+    /// In its present state.
+    fn of(node: &'a ScratchNode, container: &'a Container) -> Result<Self> {
+        Ok(Self {
+            node,
+            container,
+            state: NodeState::of(node, container).context("read the namespaces")?,
+        })
+    }
+
+    /// What has changed since the last call.
+    fn changes(&mut self) -> Result<Changes> {
+        let now = NodeState::of(self.node, self.container).context("read the namespaces")?;
+        let changes = now.changes_since(&self.state);
+        self.state = now;
+        Ok(changes)
     }
 }
 
@@ -151,6 +253,21 @@ impl Step {
 
     pub fn is_add(&self) -> bool {
         self.command == "ADD"
+    }
+
+    /// The operations of all plugins in it.
+    pub fn operations(&self) -> &[Record] {
+        &self.operations
+    }
+
+    /// The operations of a plugin in it.
+    pub fn operations_of<'s>(&'s self, plugin: &'s str) -> impl Iterator<Item = &'s Record> {
+        self.operations.iter().filter(move |r| r.plugin == plugin)
+    }
+
+    /// Whether it should change nothing, or nothing of an attachment.
+    fn only_looks(&self) -> bool {
+        !matches!(self.command, "ADD" | "DEL")
     }
 
     /// Whether it failed because the configuration is not valid.
@@ -168,7 +285,7 @@ impl Step {
     }
 
     /// Notes what would allow the denied operations, and names the author's grant in the error.
-    pub fn note_grants(&mut self, grants: &Grants) {
+    pub fn note_grants(&mut self, grants: &InForce) {
         self.would_allow = grants.would_allow(&self.operations);
         if let Some(error) = &mut self.error {
             error.details = grants.name_file(&error.details);
@@ -200,6 +317,10 @@ impl Step {
         lines.extend(log.map(Line::sentence));
         for line in shorten(&lines) {
             say!("    {line}");
+        }
+        if self.only_looks() {
+            print_list("    added", &self.changes.added);
+            print_list("    removed", &self.changes.removed);
         }
         if let Some(error) = &self.error {
             say!("    error {}: {}", error.code, error.msg);

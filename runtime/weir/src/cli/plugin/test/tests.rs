@@ -1,5 +1,6 @@
 //! What iproute2 adds to a new namespace is seen. The tests run as root, or in a user namespace.
 
+use std::fs;
 use std::process::Command;
 use std::thread;
 
@@ -32,7 +33,7 @@ fn residue(before: &[&str], programs: &[&str]) -> (Vec<String>, Vec<String>) {
         run(before);
         let before = state();
         run(programs);
-        let Residue { left, missing } = state().since(&before, &[]);
+        let Residue { left, missing } = state().residue_since(&before, &[]);
         (left, missing)
     };
     thread::scope(|scope| scope.spawn(in_thread).join().expect("a test"))
@@ -112,4 +113,65 @@ fn things_of_one_line_are_counted() {
     let (left, missing) = residue(&[first, second], &[&second.replace("add", "delete")]);
     assert_eq!((left.len(), missing.len()), (0, 1), "{missing:?}");
     assert_eq!(residue(&[first], &[]), (Vec::new(), Vec::new()));
+}
+
+/// A new interface has many parameters, and only those are shown that somebody set.
+#[test]
+fn a_parameter_that_a_new_link_would_not_have_is_a_change() {
+    let in_thread = || {
+        unshare(CloneFlags::CLONE_NEWNET).expect("a new network namespace");
+        let before = state();
+        run(&[VETH, "ip link set left0 up"]);
+        for (parameter, value) in [
+            ("ipv4/conf/left0/rp_filter", "2"),
+            ("ipv6/conf/left1/accept_ra", "0"),
+            ("ipv4/conf/lo/rp_filter", "2"),
+            // The kernel sets `forwarding` of every link with it.
+            ("ipv4/ip_forward", "1"),
+        ] {
+            fs::write(format!("/proc/sys/net/{parameter}"), value).expect("a parameter");
+        }
+        state().changes_since(&before)
+    };
+    let changes = thread::scope(|scope| scope.spawn(in_thread).join().expect("a test"));
+    let parameters = changes.added.iter();
+    let parameters: Vec<&String> = parameters.filter(|line| line.contains("sysctl")).collect();
+    assert_eq!(parameters.len(), 4, "{parameters:#?}");
+    for (parameter, begin, end) in [
+        (
+            parameters[0],
+            "host: sysctl net.ipv4.conf.left0.rp_filter is 2, and is ",
+            " by default",
+        ),
+        (
+            parameters[1],
+            "host: sysctl net.ipv4.conf.lo.rp_filter is 2, and was ",
+            "",
+        ),
+        (
+            parameters[2],
+            "host: sysctl net.ipv4.ip_forward is 1, and was 0",
+            "",
+        ),
+        (
+            parameters[3],
+            "host: sysctl net.ipv6.conf.left1.accept_ra is 0, and is 1 by default",
+            "",
+        ),
+    ] {
+        let is_it = parameter.starts_with(begin) && parameter.ends_with(end);
+        assert!(is_it, "{parameter}");
+    }
+    assert_eq!(changes.removed, [""; 0]);
+}
+
+#[test]
+fn what_others_leave_is_taken_out_once() {
+    let residue = |left: &[&str]| Residue {
+        left: left.iter().map(|line| (*line).to_owned()).collect(),
+        missing: Vec::new(),
+    };
+    let mut own = residue(&["a", "b", "b", "c"]);
+    let taken = own.take_out(&residue(&["B", "C", "D"]), str::to_uppercase);
+    assert_eq!((own, taken), (residue(&["a", "b"]), residue(&["b", "c"])));
 }

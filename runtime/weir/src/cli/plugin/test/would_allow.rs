@@ -29,7 +29,7 @@ pub struct WouldAllow {
 }
 
 /// The grants of a test in force, and the file of the tested plugin's.
-pub struct Grants {
+pub struct InForce {
     all: Vec<Loaded>,
     plugin: String,
     file: PathBuf,
@@ -37,7 +37,7 @@ pub struct Grants {
     copy: String,
 }
 
-impl Grants {
+impl InForce {
     /// Those on the node, where the grant of `plugin` stands for `file`.
     pub fn of_node(paths: &Paths, plugin: &str, file: PathBuf) -> Result<Self> {
         let all = survey_grants(paths).map_err(show)?;
