@@ -8,7 +8,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use weir_kit::{Node, assert_contains, binary, component};
 
-use crate::{example, path, said};
+use crate::{example, path, ptp_that_runs, said};
 
 /// A directory with a network configuration and a grant.
 struct Case {
@@ -104,6 +104,25 @@ fn an_example_passes_with_all_its_operations_shown() -> Result<()> {
         !text.contains("link.create"),
         "the other plugin's are not asked for: {text}"
     );
+    Ok(())
+}
+
+/// The main plugin of its network needs a grant that names it.
+#[test]
+fn the_ipam_example_passes() -> Result<()> {
+    let name = "stable-addresses";
+    let node = Node::create()?;
+    let of_ptp = node.write("ptp.yaml", ptp_that_runs(name)?)?;
+    let own = example(name, "grant.yaml");
+    let words = ["--grant", path(&own)?, "--grant", path(&of_ptp)?];
+    let network = example(name, "network.conflist");
+    let report = run(&component(name), &network, &words, 0);
+    assert_eq!(report["passed"], true, "{report:#}");
+    assert_eq!(
+        commands(&report),
+        ["STATUS", "ADD", "CHECK", "GC", "CHECK", "DEL", "DEL", "GC"]
+    );
+    assert_eq!(report["residue"], json!({ "left": [], "missing": [] }));
     Ok(())
 }
 
@@ -220,11 +239,7 @@ fn an_ipam_plugin_is_tested_through_another() -> Result<()> {
         |record: &Value| record["capability"] == "ipam" && record["verdict"] == "denied";
     assert!(tried.iter().any(is_denied), "{report:#}");
 
-    let shipped = fs::read_to_string(weir_kit::house().join("plugins/ptp/grant.yaml"))?;
-    let wider = shipped.replace("ipam: [", "ipam: [leases, ");
-    assert_ne!(shipped, wider);
-    let of_ptp = case.node.root().join("ptp.yaml");
-    fs::write(&of_ptp, wider)?;
+    let of_ptp = case.node.write("ptp.yaml", ptp_that_runs("leases")?)?;
     let words = ["--grant", path(&own)?, "--grant", path(&of_ptp)?];
     let report = case.run("host-local", &words, 0);
     let add = &report["steps"][1]["operations"];
