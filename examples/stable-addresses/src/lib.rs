@@ -70,13 +70,13 @@ impl Plugin for StableAddresses {
     }
 }
 
-/// All addresses of a set, beginning where the digest of the container's name says.
+/// All addresses of a set, beginning after the one that the digest of the container's name says.
 fn candidates(set: &RangeSet, request: &Request<Config>) -> impl Iterator<Item = IpAddr> {
     let pod = request.args.pod().full_name();
     let name = pod.as_ref().unwrap_or(&request.container_id);
     let digest = digest::digest(&format!("{name} {}", request.ifname));
     let number = u128::from_str_radix(&digest, 16).expect("32 hexadecimal digits");
-    set.starting_at(number % set.size())
+    set.after(set.nth(number % set.size()))
 }
 
 weir_sdk::export!(StableAddresses);

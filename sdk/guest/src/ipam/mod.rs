@@ -17,7 +17,7 @@
 //! let holder = pool.holder(&request)?;
 //! let mut result = AddResult::default();
 //! for set in sets.iter() {
-//!     let lease = pool.claim(&holder, set, set.starting_at(0))?;
+//!     let lease = pool.claim(&holder, set, set.after(None))?;
 //!     result.ips.push(lease.into());
 //! }
 //! pool.commit()?;
@@ -29,6 +29,7 @@ pub mod codes;
 mod keys;
 mod pool;
 mod range;
+mod rotation;
 
 use weir_cni::{AddResult, Error};
 
