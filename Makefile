@@ -22,7 +22,7 @@ BARE    := wasm32-unknown-unknown
 WASI    := wasm32-wasip2
 
 PLUGINS := bandwidth bridge firewall host-local loopback portmap ptp static tuning
-EXAMPLES := labels point-to-point route-override
+EXAMPLES := labels point-to-point route-override stable-addresses
 GUESTS  := $(notdir $(wildcard tests/hostile/guests/*))
 # What is a plugin and nothing else: these have no tests of their own, and are built for no other target.
 SANDBOXED_ONLY := $(addprefix weir-example-,hostile $(EXAMPLES)) $(addprefix weir-hostile-,$(GUESTS))
@@ -183,10 +183,11 @@ docs: tools ## the API documentation, in target/TARGET/doc; a broken link is an 
 
 ## Style.
 
-lint: ## formatting, clippy, dependencies, and prose
+lint: ## formatting, clippy, dependencies, prose, and the length of the examples
 	@tests/setup lint
 	@tests/prose
 	$(CARGO) fmt --all --check
+	$(CARGO) run --quiet $(DEV) -p weir-lines
 	$(CARGO) clippy $(DEV) --workspace --all-targets -- -D warnings
 	PATH="$$PATH:$(CURDIR)/target/tools" $(CARGO) deny check bans licenses sources
 	@PATH="$$PATH:$(CURDIR)/target/tools" tests/advisories

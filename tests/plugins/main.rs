@@ -11,6 +11,7 @@ mod point_to_point;
 mod recorded;
 mod route_override;
 mod settings;
+mod stable_addresses;
 mod standard;
 mod suggest_grant;
 mod test;
@@ -37,6 +38,14 @@ fn granted(name: &str, digest: &str) -> Result<String> {
         "the grant of {name} has no place for a digest"
     );
     Ok(granted)
+}
+
+/// The shipped grant of `ptp`, with an IPAM plugin that it may run besides.
+fn ptp_that_runs(plugin: &str) -> Result<String> {
+    let shipped = fs::read_to_string(house().join("plugins/ptp/grant.yaml"))?;
+    let wider = shipped.replace("ipam: [", &format!("ipam: [{plugin}, "));
+    ensure!(wider != shipped, "the grant of ptp names no IPAM plugin");
+    Ok(wider)
 }
 
 /// Runs weir on a node, which must end with this code and print one JSON document.

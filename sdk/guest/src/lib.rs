@@ -51,7 +51,7 @@
 //! Above the capabilities is what plugins share. A chained plugin begins with [`Request::chained`] and
 //! [`Request::container_interface`]. A main plugin has [`config::Ipam`] for the addresses, [`veth`] for an attachment's
 //! pair, [`point_to_point`] and [`interface`] for what the ends get, [`masquerade`], [`owner`] and [`firewall::owned`] for
-//! what belongs to an attachment. Both have [`check`] for CHECK.
+//! what belongs to an attachment. Both have [`check`] for CHECK. An IPAM plugin has [`ipam`]: ranges and leases.
 //!
 //! Operations fail with an [`OperationError`], which `?` turns into a CNI [`Error`]; [`codes`] says
 //! into which code.
