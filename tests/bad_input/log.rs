@@ -53,6 +53,7 @@ fn assert_comes_later(place: &Place) -> Result<()> {
         r["command"] == "DEL" && r["operation"] == "link.delete" && r["answer"] == "ok"
     };
     assert_eq!(records.iter().filter(is_deleted).count(), 1, "{records:#?}");
+    place.node.weir(&["audit", "verify"])?;
     place.node.run(&place.del(&config()))?.result();
     Ok(())
 }
@@ -157,6 +158,20 @@ fn a_file_of_anothers() -> Result<()> {
         of_another,
         &["audit log", "belongs to user 1000", "chown 0"],
     )
+}
+
+/// Without the head of its chain nothing can be added to the log.
+#[test]
+fn a_head_that_others_can_write() -> Result<()> {
+    let place = Place::create()?;
+    let head = place.node.root().join("var/log/weir/audit.head");
+    fs::set_permissions(&head, Permissions::from_mode(0o666))?;
+    assert_stops_add(
+        &place,
+        &["audit log", "audit.head", "mode 0666", "chmod go-w"],
+    )?;
+    fs::set_permissions(&head, Permissions::from_mode(0o600))?;
+    assert_comes_later(&place)
 }
 
 /// Property: on a full disk nothing is done that is not recorded, except removals, whose records come later.

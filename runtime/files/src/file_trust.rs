@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use nix::errno::Errno;
@@ -166,12 +166,19 @@ pub fn open(path: &Path, root: &Path) -> Result<File, Untrusted> {
 /// Opens a log of weir for reading and appending, and creates it with this mode, and its directory, if it does not exist.
 /// It must be a regular file that only weir can write to, and no symbolic link.
 pub fn open_log(path: &Path, mode: u32) -> Result<File, Untrusted> {
-    let mut options = File::options();
-    options.read(true).append(true).create(true).mode(mode);
+    open_regular(path, File::options().append(true).mode(mode))
+}
+
+/// Opens a file of weir's own in the same way, for reading and writing.
+pub fn open_own(path: &Path, mode: u32) -> Result<File, Untrusted> {
+    open_regular(path, File::options().write(true).mode(mode))
+}
+
+fn open_regular(path: &Path, options: &mut OpenOptions) -> Result<File, Untrusted> {
     // A pipe must not make weir wait.
     options.custom_flags(O_NOFOLLOW | O_NONBLOCK);
     let not_regular = |what| io::Error::new(ErrorKind::InvalidInput, what);
-    let opened = paths::open(&options, path);
+    let opened = paths::open(options.read(true).create(true), path);
     let file = opened.map_err(|e| match e.raw_os_error().map(Errno::from_raw) {
         Some(Errno::ELOOP) => not_regular("a symbolic link, not a regular file"),
         Some(Errno::ENXIO) => not_regular("not a regular file"),
@@ -183,6 +190,20 @@ pub fn open_log(path: &Path, mode: u32) -> Result<File, Untrusted> {
     }
     check(&metadata, Owner::UserOrRoot).map_err(|foreign| Untrusted::exposed(path, foreign))?;
     Ok(file)
+}
+
+/// Follows the path to a socket that only root and weir's user can have put there, as [`open`] does for a file. All may
+/// write to it. Returns the path without symbolic links.
+pub fn find_socket(path: &Path, root: &Path) -> Result<PathBuf, Untrusted> {
+    fs::metadata(path)?;
+    let place = walk(path, root)?;
+    let metadata = fs::symlink_metadata(&place)?;
+    if !metadata.file_type().is_socket() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "not a socket").into());
+    }
+    let owner = check_owner(&metadata, Owner::UserOrRoot);
+    owner.map_err(|foreign| Untrusted::exposed(&place, foreign))?;
+    Ok(place)
 }
 
 /// Checks a directory as [`open`] checks a file. Its entries are then safe to list.

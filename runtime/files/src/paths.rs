@@ -150,6 +150,11 @@ impl Paths {
         self.root.join("var/log/weir/audit.jsonl")
     }
 
+    /// The head of the audit log's hash chain.
+    pub fn audit_head(&self) -> PathBuf {
+        self.root.join("var/log/weir/audit.head")
+    }
+
     /// Records for the audit log while it cannot be written.
     pub fn audit_spool(&self) -> PathBuf {
         self.root.join("run/weir/audit.jsonl")
@@ -158,6 +163,11 @@ impl Paths {
     /// weir's own log.
     pub fn log(&self) -> PathBuf {
         self.root.join("var/log/weir/weir.log")
+    }
+
+    /// The socket of systemd's journal.
+    pub fn journal(&self) -> PathBuf {
+        self.root.join("run/systemd/journal/socket")
     }
 
     /// The socket of the system's D-Bus.
