@@ -308,7 +308,7 @@ fn a_person_asks_for_an_explanation() -> Result<()> {
         "{text}"
     );
     let text = node.stdout(&with(&["kind=dummy"]), 3)?;
-    assert_contains(&text, &["does not allow creating dummy `cni0` in host"]);
+    assert_contains(&text, &["does not allow it to create dummy `cni0` in host"]);
     assert_contains(&text, &["the closest rule does not match in `kinds`"]);
     let errors = node.stderr(&["grants", "explain", "bridge", "link.destroy"], 1)?;
     assert_contains(

@@ -1,5 +1,6 @@
 //! `weir audit`: filters, summary, following, and the page, on logs with known numbers.
 
+mod acts;
 mod chain;
 mod forward;
 mod written;
@@ -307,7 +308,7 @@ fn a_record_is_one_line_that_a_person_reads() -> Result<()> {
          2026-03-01T10:05:00.000Z allowed  bridge     ADD    n3 pod-1/eth0  sysctl.write  \
          namespace=host name=br0 kind=bridge up=true  by sysctl[0]  - no such file\n\
          2026-03-01T12:00:00.000Z denied   greedy     ADD    n6 pod-1/eth0  link.create  - the \
-         grant does not allow deleting physical `eth0` in host (closest rule: link[0]: namespace)\n"
+         grant does not allow it to delete physical `eth0` in host (closest rule: link[0]: namespace)\n"
     );
     Ok(())
 }
@@ -320,7 +321,7 @@ fn the_arguments_are_shown_where_that_is_asked_for() -> Result<()> {
         "2026-03-01T10:00:00.000Z allowed  bridge     ADD    n1 pod-1/eth0  link.create  \
          namespace=host name=br0 kind=bridge up=true  by link[0]\n\
          2026-03-01T12:00:00.000Z denied   greedy     ADD    n6 pod-1/eth0  link.create  \
-         namespace=host name=br0 kind=bridge up=true  - the grant does not allow deleting physical \
+         namespace=host name=br0 kind=bridge up=true  - the grant does not allow it to delete physical \
          `eth0` in host (closest rule: link[0]: namespace)\n"
     );
     Ok(())
@@ -826,7 +827,7 @@ fn the_page_cannot_be_taken_over() -> Result<()> {
     let document = parse(&page)?;
     let known = [
         "b", "body", "br", "caption", "code", "dd", "defs", "div", "dl", "dt", "footer", "g", "h1",
-        "h2", "head", "header", "html", "li", "line", "main", "meta", "p", "path", "pattern",
+        "h2", "h3", "head", "header", "html", "li", "line", "main", "meta", "p", "path", "pattern",
         "rect", "section", "span", "strong", "style", "svg", "table", "tbody", "td", "text", "th",
         "thead", "title", "tr", "ul",
     ];

@@ -174,7 +174,7 @@ fn a_redirect_needs_its_target() -> Result<()> {
         .node
         .ip("link add reach0 type veth peer name reach1")?;
     let outcome = place.add(json!({ "act": "reach for a redirect", "target": "reach0" }))?;
-    outcome.told(100, &["creating `mirred` on link `lo` in host"]);
+    outcome.told(100, &["create `mirred` on link `lo` in host"]);
     let denied = &place.records("traffic.add-filter")[0];
     assert!(
         denied["requirement"]

@@ -135,7 +135,7 @@ fn a_hidden_link_looks_like_none() -> Result<()> {
             .place
             .node
             .weir(&["audit", "--operation", "link.delete"])?;
-        assert!(shown.contains("deleting veth `nic0` in host"), "{shown}");
+        assert!(shown.contains("delete veth `nic0` in host"), "{shown}");
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use weir_grant::{Closest, doing};
+use weir_grant::Closest;
 
 /// An operation that the gate does not let through.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Refusal {
 /// An operation that no rule of the grant allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denied {
-    /// `create bridge `br0` in host`.
+    /// `create bridge `br0` in host`; of an operation with several requirements, also which one no rule meets.
     pub requirement: String,
     /// The rule that came closest; none if the grant has no rule for the capability.
     pub closest: Option<Closest>,
@@ -42,14 +42,18 @@ impl fmt::Display for Refusal {
 impl Denied {
     /// Whether the answer of a record is this denial, in the present words or in those of older records.
     pub fn is_said_by(&self, answer: &str) -> bool {
-        let former = || {
-            format!(
-                "the grant does not allow to {} ({})", // in older logs
-                self.requirement,
-                self.reason()
-            )
-        };
-        answer == self.to_string() || answer == former()
+        answer == self.to_string() || self.is_said_by_older(answer)
+    }
+
+    /// "the grant does not allow to create …", or "creating …", in older logs.
+    fn is_said_by_older(&self, answer: &str) -> bool {
+        let object = |act: &str| act.split_once(' ').map(|(_, object)| object.to_owned());
+        let act = answer.strip_prefix("the grant does not allow ").map(|act| {
+            let act = act.strip_prefix("to ").unwrap_or(act);
+            act.strip_suffix(&format!(" ({})", self.reason()))
+                .and_then(object)
+        });
+        act.is_some_and(|act| act.is_some() && act == object(&self.requirement))
     }
 
     fn reason(&self) -> String {
@@ -62,8 +66,12 @@ impl Denied {
 
 impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let doing = doing(&self.requirement);
-        write!(f, "the grant does not allow {doing} ({})", self.reason())
+        let Self { requirement, .. } = self;
+        write!(
+            f,
+            "the grant does not allow it to {requirement} ({})",
+            self.reason()
+        )
     }
 }
 

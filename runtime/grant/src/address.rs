@@ -7,14 +7,16 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use super::act::{Act, Severity};
 use super::facts::LinkFacts;
 use super::field::types::{InNamespace, Kinds, LinkNames, Owners};
 use super::field::{
     Has::{self, One},
     Networks,
 };
-use super::operation::{Operation, names_links, operations};
-use super::overlap::Overlap;
+use super::invocation::Invocation;
+use super::operation::{Operation, names_links, operations, reads};
+use super::overlap::{Overlap, overlapping};
 use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
@@ -116,6 +118,38 @@ impl Operation for Add {
     names_links!(link);
 }
 
+impl Act for Add {
+    fn act(&self) -> String {
+        let mut text = format!("add address {} to {}", self.address, self.link);
+        let peer = self.peer.map(|peer| format!(", peer {peer}"));
+        let broadcast = self.broadcast.map(|b| format!(", broadcast address {b}"));
+        text.extend(peer.into_iter().chain(broadcast));
+        text + &overlapping(self.overlap.as_ref())
+    }
+
+    fn severity(&self, invocation: &Invocation) -> Severity {
+        let link = Severity::of_using(&self.link, invocation);
+        match &self.overlap {
+            Some(overlap) if !overlap.is_of_network(invocation) => {
+                link.max(Severity::of_traffic_in(self.link.namespace))
+            }
+            _ => link,
+        }
+    }
+}
+
+impl Act for Delete {
+    fn act(&self) -> String {
+        format!("remove address {} from {}", self.address, self.link)
+    }
+
+    fn severity(&self, invocation: &Invocation) -> Severity {
+        Severity::of_changing(&self.link, invocation)
+    }
+}
+
+reads!(List, Settle);
+
 operations! {
     AddressRule;
     Delete: "address.delete", Delete, about(link), |o| Requirement::new(&o.link, Some(o.address), Self::VERB);
@@ -188,11 +222,8 @@ impl fmt::Display for Requirement {
         match (self.address, self.role) {
             (None, _) => write!(f, "{verb} the addresses of {link}"),
             (Some(address), Role::Own) => {
-                write!(f, "{verb} address {address} of {link}")?;
-                match &self.overlap {
-                    Some(overlap) => write!(f, ", which overlaps {overlap}"),
-                    None => Ok(()),
-                }
+                let overlap = overlapping(self.overlap.as_ref());
+                write!(f, "{verb} address {address} of {link}{overlap}")
             }
             (Some(peer), Role::Peer) => write!(f, "{verb} peer address {peer} of {link}"),
             (Some(broadcast), Role::Broadcast) => {

@@ -6,9 +6,11 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use super::act::{Act, Severity};
 use super::address::Family;
 use super::field::Has::{self, One};
 use super::field::types::{InNamespace, Ranges, Words};
+use super::invocation::Invocation;
 use super::namespace::Namespace;
 use super::operation::operations;
 use super::rule::Sentence;
@@ -72,6 +74,35 @@ operations! {
         port: o.filter.port,
         verb: Self::VERB,
     };
+}
+
+impl Act for Delete {
+    fn act(&self) -> String {
+        let Filter {
+            family,
+            protocol,
+            destination,
+            port,
+            reply_source,
+        } = &self.filter;
+        let port = match port {
+            Some(port) => format!("port {port}"),
+            None => "every port".to_owned(),
+        };
+        let destination = destination.map(|address| format!(" of {address}"));
+        let answering = reply_source.map(|address| format!(", answered by {address},"));
+        format!(
+            "delete the tracked {family} connections to {protocol} {port}{}{} in {}",
+            destination.unwrap_or_default(),
+            answering.unwrap_or_default(),
+            self.namespace
+        )
+    }
+
+    /// Whose the connections are, the filter does not say.
+    fn severity(&self, _: &Invocation) -> Severity {
+        Severity::of_traffic_in(self.namespace)
+    }
 }
 
 rule! {
@@ -150,6 +181,13 @@ mod tests {
         }
     }
 
+    /// What [`delete`] does, in words.
+    fn words(protocol: &str, port: &str, namespace: &str) -> String {
+        format!(
+            "delete the tracked ipv4 connections to {protocol} {port}, answered by 10.0.0.2, in {namespace}"
+        )
+    }
+
     #[test]
     fn what_is_listed_is_allowed() {
         let allowed = allowed(&["conntrack[0]"]);
@@ -163,14 +201,14 @@ mod tests {
 
     #[test]
     fn each_field_counts() {
-        let on = |port: &str| format!("delete connections to udp port {port} in host");
+        let on = |port: &str| words("udp", &format!("port {port}"), "host");
         for port in [52, 54, 29999, 32768] {
             let expected = denied(&on(&port.to_string()), Some("conntrack[0]: ports"));
             let operation = delete(Protocol::Udp, Some(port));
             assert_eq!(decision(PORTMAP, &operation), expected);
         }
         let expected = denied(
-            "delete connections to tcp port 53 in host",
+            &words("tcp", "port 53", "host"),
             Some("conntrack[0]: protocols"),
         );
         assert_eq!(
@@ -180,7 +218,7 @@ mod tests {
         let mut inside = delete(Protocol::Udp, Some(53));
         inside.namespace = Namespace::Container;
         let expected = denied(
-            "delete connections to udp port 53 in container",
+            &words("udp", "port 53", "container"),
             Some("conntrack[0]: namespace"),
         );
         assert_eq!(decision(PORTMAP, &inside), expected);
@@ -197,8 +235,8 @@ mod tests {
     /// A filter without a port reaches every port: a rule that names ports does not allow it.
     #[test]
     fn every_port_is_more_than_some_ports() {
-        let requirement = "delete connections to every udp port in host";
-        let expected = denied(requirement, Some("conntrack[0]: ports"));
+        let act = words("udp", "every port", "host");
+        let expected = denied(&act, Some("conntrack[0]: ports"));
         assert_eq!(decision(PORTMAP, &delete(Protocol::Udp, None)), expected);
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::field::Has;
 use super::field::types::Globs;
-use super::operation::operations;
+use super::operation::{operations, reads};
 use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
@@ -37,6 +37,8 @@ operations! {
     ByPciAddress: "device.by-pci-address", Read, |o| Requirement::reading(Subject::PciAddress(o.address.clone()));
     ByKernelPath: "device.by-kernel-path", Read, |o| Requirement::reading(Subject::KernelPath(o.path.clone()));
 }
+
+reads!(ByLink, ByPciAddress, ByKernelPath);
 
 rule! {
     /// `device:` in a grant. Absent fields match everything. A device is matched by how the plugin names it:

@@ -53,6 +53,16 @@ impl LinkFacts {
         }
     }
 
+    /// Names it without its namespace: "veth `eth0`".
+    pub(crate) fn title(&self) -> String {
+        let kind = if self.is_absent() { "link" } else { &self.kind };
+        if self.name.is_empty() {
+            format!("{kind} {}", self.index)
+        } else {
+            format!("{kind} `{}`", self.name)
+        }
+    }
+
     /// The namespace and the name in it.
     pub(crate) fn name(&self) -> (Namespace, &str) {
         (self.namespace, &self.name)
@@ -85,12 +95,7 @@ impl LinkFacts {
 
 impl fmt::Display for LinkFacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = if self.is_absent() { "link" } else { &self.kind };
-        if self.name.is_empty() {
-            write!(f, "{kind} {} in {}", self.index, self.namespace)
-        } else {
-            write!(f, "{kind} `{}` in {}", self.name, self.namespace)
-        }
+        write!(f, "{} in {}", self.title(), self.namespace)
     }
 }
 

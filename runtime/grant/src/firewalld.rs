@@ -6,9 +6,11 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use super::act::{Act, Severity};
 use super::field::types::Globs;
 use super::field::{Has, Networks};
-use super::operation::operations;
+use super::invocation::Invocation;
+use super::operation::{operations, reads};
 use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
@@ -44,6 +46,52 @@ operations! {
         Requirement { zone: None, source: Some(o.source), verb: Self::VERB };
     AddSource: "firewalld.add-source", Create, |o| Requirement::in_zone(&o.zone, o.source, Self::VERB);
     RemoveSource: "firewalld.remove-source", Delete, |o| Requirement::in_zone(&o.zone, o.source, Self::VERB);
+}
+
+reads!(IsRunning, ZoneOfSource);
+
+/// The zone of firewalld that accepts every connection.
+const TRUSTED: &str = "trusted";
+/// Those that accept none from outside.
+const CLOSED: [&str; 2] = ["drop", "block"];
+
+impl Act for AddSource {
+    fn act(&self) -> String {
+        let Self { zone, source } = self;
+        let effect = if zone == TRUSTED {
+            ", which accepts every connection"
+        } else {
+            ""
+        };
+        format!("bind {source} to firewalld's zone `{zone}`{effect}")
+    }
+
+    fn severity(&self, _: &Invocation) -> Severity {
+        if self.zone == TRUSTED {
+            return Severity::DisablesProtection;
+        }
+        Severity::ReachesOthers
+    }
+}
+
+impl Act for RemoveSource {
+    fn act(&self) -> String {
+        let Self { zone, source } = self;
+        let is_closed = CLOSED.contains(&zone.as_str());
+        let effect = if is_closed {
+            ", which accepts no connection"
+        } else {
+            ""
+        };
+        format!("take {source} out of firewalld's zone `{zone}`{effect}")
+    }
+
+    fn severity(&self, _: &Invocation) -> Severity {
+        if CLOSED.contains(&self.zone.as_str()) {
+            return Severity::DisablesProtection;
+        }
+        Severity::ReachesOthers
+    }
 }
 
 rule! {
@@ -150,7 +198,8 @@ mod tests {
 
     #[test]
     fn without_a_rule_all_is_denied() {
-        let expected = denied("create source 10.1.2.3 of zone `trusted`", None);
+        let act = "bind 10.1.2.3 to firewalld's zone `trusted`, which accepts every connection";
+        let expected = denied(act, None);
         assert_eq!(decision("{}", &add("trusted", "10.1.2.3")), expected);
     }
 

@@ -6,6 +6,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Capability;
+use super::act::{Act, Severity};
 use super::field::{Field, FieldType, Flaw, Has, Seen, Texts};
 use super::invocation::Invocation;
 use super::operation::operations;
@@ -45,6 +46,17 @@ fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str, D
 operations! {
     String;
     Run: "ipam.run", Run, |o| Requirement { plugin: o.plugin.clone() };
+}
+
+impl Act for Run {
+    fn act(&self) -> String {
+        format!("run IPAM plugin `{}` for {}", self.plugin, self.command)
+    }
+
+    /// What that plugin does has records of its own.
+    fn severity(&self, _: &Invocation) -> Severity {
+        Severity::Contained
+    }
 }
 
 /// The IPAM plugin to run.

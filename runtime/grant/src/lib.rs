@@ -57,6 +57,7 @@
 //! assert_eq!((closest.rule.as_str(), closest.field.as_str()), ("sysctl[0]", "values"));
 //! ```
 
+mod act;
 pub mod address;
 mod capability;
 pub mod conntrack;
@@ -100,6 +101,7 @@ pub mod traffic;
 mod verb;
 mod word;
 
+pub use act::{Act, Severity};
 pub use document::{Document, Limits};
 pub use invocation::Invocation;
 pub use namespace::Namespace;
@@ -108,7 +110,7 @@ pub use overlap::Overlap;
 pub use rule::Rule;
 pub use section::Section;
 pub use spell::generated_prefix;
-pub use verb::{Verb, VerbSet, doing};
+pub use verb::{Verb, VerbSet};
 
 use capability::capabilities;
 

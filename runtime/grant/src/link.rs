@@ -1,5 +1,6 @@
 //! Capability `link`: network devices.
 
+mod act;
 mod kind;
 mod mac;
 mod rule;

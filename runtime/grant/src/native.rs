@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Capability;
+use super::act::{Act, Severity};
 use super::field::types::Exact;
 use super::field::{Field, Has, Seen};
 use super::invocation::Invocation;
@@ -36,6 +37,22 @@ pub struct Execute {
 operations! {
     NativePlugin;
     Execute: "native.execute", Run, |o| Requirement { plugin: o.plugin.clone(), digest: o.digest.clone() };
+}
+
+impl Act for Execute {
+    fn act(&self) -> String {
+        let Self {
+            plugin,
+            digest,
+            command,
+        } = self;
+        format!("run native plugin `{plugin}` ({digest}) for {command}, outside the sandbox")
+    }
+
+    /// What it does, nothing records.
+    fn severity(&self, _: &Invocation) -> Severity {
+        Severity::LeavesContainer
+    }
 }
 
 /// The program to run.

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use super::act::{Act, Severity};
 use super::address::Family;
 use super::facts::LinkFacts;
 use super::field::types::{InNamespace, LinkNames, Owners};
@@ -13,8 +14,10 @@ use super::field::{
     Has::{self, One},
     Networks,
 };
+use super::invocation::Invocation;
 use super::link::Mac;
-use super::operation::{Operation, names_links, operations};
+use super::operation::{Operation, names_links, operations, reads};
+use super::phrase::joined;
 use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
@@ -100,6 +103,69 @@ impl Operation for Announce {
     }
 
     names_links!(link);
+}
+
+reads!(List);
+
+impl Act for Add {
+    fn act(&self) -> String {
+        let Self { link, address, .. } = self;
+        if self.proxy {
+            return format!("answer for {address} on {link} (proxy neighbour)");
+        }
+        let mac = self
+            .mac
+            .as_ref()
+            .map(|mac| format!(" at MAC address {mac}"));
+        format!(
+            "set neighbour {address}{} on {link}",
+            mac.unwrap_or_default()
+        )
+    }
+
+    fn severity(&self, invocation: &Invocation) -> Severity {
+        let link = Severity::of_changing(&self.link, invocation);
+        if self.proxy {
+            return link.max(Severity::of_traffic_in(self.link.namespace));
+        }
+        link
+    }
+}
+
+impl Act for Delete {
+    fn act(&self) -> String {
+        let proxy = if self.proxy == Some(true) {
+            "proxy "
+        } else {
+            ""
+        };
+        format!("delete {proxy}neighbour {} on {}", self.address, self.link)
+    }
+
+    fn severity(&self, invocation: &Invocation) -> Severity {
+        Severity::of_changing(&self.link, invocation)
+    }
+}
+
+/// The announced addresses that are named one by one.
+const MOST_ANNOUNCED: usize = 8;
+
+impl Act for Announce {
+    fn act(&self) -> String {
+        let addresses = self.addresses.iter().take(MOST_ANNOUNCED);
+        let mut addresses: Vec<String> = addresses.map(ToString::to_string).collect();
+        if self.addresses.len() > MOST_ANNOUNCED {
+            let others = self.addresses.len() - MOST_ANNOUNCED;
+            addresses.push(format!("{others} more addresses"));
+        }
+        let addresses = joined(addresses, "and");
+        format!("announce {addresses} as its own on {}", self.link)
+    }
+
+    /// Others on the wire believe it, wherever the link is.
+    fn severity(&self, _: &Invocation) -> Severity {
+        Severity::ReachesOthers
+    }
 }
 
 rule! {

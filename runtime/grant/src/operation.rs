@@ -5,8 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Capabilities;
+use super::act::Act;
 use super::facts::LinkFacts;
 use super::invocation::Invocation;
+use super::phrase::joined;
 use super::rule::{Listed, Miss, Rule};
 use super::section::Section;
 use super::verb::{Verb, VerbSet};
@@ -15,7 +17,7 @@ use super::verb::{Verb, VerbSet};
 ///
 /// An operation carries facts, not claims: a link is the index, name and kind that the kernel
 /// reported, read by the host just before.
-pub trait Operation: Clone + Serialize {
+pub trait Operation: Act + Clone + Serialize {
     /// The rule that speaks of this capability in a grant.
     type Rule: Rule;
 
@@ -88,12 +90,35 @@ macro_rules! names_links {
 }
 pub(crate) use names_links;
 
+/// What an operation requires, in the words of a grant: says all about one that only reads.
+pub(crate) fn required(operation: &impl Operation) -> String {
+    let required = operation.requirements();
+    joined(required.iter().map(ToString::to_string).collect(), "and")
+}
+
+/// Implements [`Act`] for operations that only read.
+macro_rules! reads {
+    ($($operation:ty),+ $(,)?) => {$(
+        impl $crate::act::Act for $operation {
+            fn act(&self) -> String {
+                $crate::operation::required(self)
+            }
+
+            fn severity(&self, _: &$crate::Invocation) -> $crate::Severity {
+                const { assert!(<$operation as $crate::Operation>::VERB.is_read()) }
+                $crate::Severity::Reads
+            }
+        }
+    )+};
+}
+pub(crate) use reads;
+
 /// The verdict on an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The rules that allow it, as `link[2]`, one for each requirement.
     Allowed { rules: Vec<String> },
-    /// The requirement that no rule meets, and the rule that came closest.
+    /// What it does, with the requirement that no rule meets, and the rule that came closest.
     Denied {
         requirement: String,
         closest: Option<Closest>,
@@ -146,7 +171,9 @@ pub fn decide<O: Operation>(
 ) -> Decision {
     let rules = O::Rule::of(capabilities);
     let mut allowing = Vec::new();
-    let needed = operation.requirements().into_iter();
+    let needed = operation.requirements();
+    let is_one = needed.len() == 1;
+    let needed = needed.into_iter();
     for requirement in needed.flat_map(|r| O::Rule::spread(rules, r)) {
         match decide_one(rules, invocation, &requirement) {
             Ok(index) => {
@@ -157,13 +184,26 @@ pub fn decide<O: Operation>(
             }
             Err(closest) => {
                 return Decision::Denied {
-                    requirement: requirement.to_string(),
+                    requirement: unmet(operation, &requirement, is_one),
                     closest,
                 };
             }
         }
     }
     Decision::Allowed { rules: allowing }
+}
+
+/// Says what an operation does, and which of its requirements no rule meets, if it has several.
+fn unmet<O: Operation>(
+    operation: &O,
+    requirement: &<O::Rule as Rule>::Requirement,
+    is_one: bool,
+) -> String {
+    let (act, requirement) = (operation.act(), requirement.to_string());
+    if is_one || act.starts_with(&requirement) {
+        return act;
+    }
+    format!("{act}, which needs a rule to {requirement}")
 }
 
 fn decide_one<R: Rule>(

@@ -5,6 +5,9 @@ use std::fmt;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use super::invocation::Invocation;
+use super::owner::Owner;
+
 /// A route of the host, or one of its own addresses, that a network overlaps: the one furthest from being the plugin's
 /// own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +24,11 @@ impl Overlap {
     pub(crate) fn mark(&self) -> &str {
         &self.owner
     }
+
+    /// Whether the route is over a link of the invocation's network.
+    pub(crate) fn is_of_network(&self, invocation: &Invocation) -> bool {
+        Owner::Network.has(&self.owner, invocation)
+    }
 }
 
 /// What a plugin is told, which need not know the host's routes. The record of the operation has them.
@@ -28,4 +36,9 @@ impl fmt::Display for Overlap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("what the host has")
     }
+}
+
+/// ", which overlaps …", if there is an overlap.
+pub(crate) fn overlapping(overlap: Option<&Overlap>) -> String {
+    overlap.map_or_else(String::new, |overlap| format!(", which overlaps {overlap}"))
 }

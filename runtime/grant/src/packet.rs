@@ -4,8 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::act::{Act, Severity};
 use super::field::Has::{self, One};
 use super::field::types::{LinkNames, Ranges, Words};
+use super::invocation::Invocation;
 use super::namespace::Namespace;
 use super::operation::operations;
 use super::rule::Sentence;
@@ -45,6 +47,38 @@ operations! {
     OpenUdp: "packet.open-udp", Open, |o|
         Requirement::new(&o.link, Subject::Udp { local: o.local_port, remote: None });
     OpenRaw: "packet.open-raw", Open, |o| Requirement::new(&o.link, Subject::Raw(o.ether_type));
+}
+
+impl Act for OpenUdp {
+    fn act(&self) -> String {
+        let broadcast = if self.broadcast {
+            ", also for broadcasts"
+        } else {
+            ""
+        };
+        let Self {
+            link, local_port, ..
+        } = self;
+        format!("send and receive UDP from port {local_port} on `{link}` in container{broadcast}")
+    }
+
+    fn severity(&self, _: &Invocation) -> Severity {
+        Severity::Contained
+    }
+}
+
+impl Act for OpenRaw {
+    fn act(&self) -> String {
+        let Self { link, ether_type } = self;
+        format!(
+            "send and receive any frame of EtherType {ether_type:#06x} on `{link}` in container"
+        )
+    }
+
+    /// Nothing says that the frames are the container's own.
+    fn severity(&self, _: &Invocation) -> Severity {
+        Severity::ReachesOthers
+    }
 }
 
 rule! {

@@ -7,14 +7,16 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use super::act::{Act, Severity};
 use super::address::Family;
 use super::field::types::{InNamespace, Numbers, Ranges, Words};
 use super::field::{
     Has::{self, One},
     Networks,
 };
+use super::invocation::Invocation;
 use super::namespace::Namespace;
-use super::operation::operations;
+use super::operation::{operations, reads};
 use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
@@ -74,6 +76,71 @@ operations! {
     Delete: "policy-rule.delete", Delete, |o| Requirement::of(o.namespace, &o.rule, Self::VERB);
     List: "policy-rule.list", Read, |o|
         Requirement { namespace: o.namespace, family: o.family, source: None, table: None, priority: None, verb: Self::VERB };
+}
+
+reads!(List);
+
+impl PolicyRule {
+    /// The packets that it matches: "packets from 10.1.0.0/16, coming in on `eth0`".
+    fn packets(&self) -> String {
+        let mut selectors = Vec::new();
+        selectors.extend(self.source.map(|source| format!("from {source}")));
+        selectors.extend(
+            self.destination
+                .map(|destination| format!("to {destination}")),
+        );
+        selectors.extend(
+            self.input_link
+                .as_ref()
+                .map(|link| format!("coming in on `{link}`")),
+        );
+        selectors.extend(
+            self.output_link
+                .as_ref()
+                .map(|link| format!("going out of `{link}`")),
+        );
+        selectors.extend(self.mark.map(|mark| {
+            let mask = self.mark_mask.unwrap_or(u32::MAX);
+            format!("with mark {mark:#x}/{mask:#x}")
+        }));
+        if selectors.is_empty() {
+            return format!("every {} packet", self.family);
+        }
+        format!("{} packets {}", self.family, selectors.join(", "))
+    }
+
+    fn words(&self, namespace: Namespace) -> String {
+        let priority = self
+            .priority
+            .map(|priority| format!(", priority {priority}"));
+        let priority = priority.unwrap_or_default();
+        let Self { table, .. } = self;
+        format!(
+            "routing rule in {namespace}{priority}: {} by routing table {table}",
+            self.packets()
+        )
+    }
+}
+
+impl Act for Add {
+    fn act(&self) -> String {
+        format!("add the {}", self.rule.words(self.namespace))
+    }
+
+    /// Whose the packets are, the rule does not say.
+    fn severity(&self, _: &Invocation) -> Severity {
+        Severity::of_traffic_in(self.namespace)
+    }
+}
+
+impl Act for Delete {
+    fn act(&self) -> String {
+        format!("delete the {}", self.rule.words(self.namespace))
+    }
+
+    fn severity(&self, _: &Invocation) -> Severity {
+        Severity::of_traffic_in(self.namespace)
+    }
 }
 
 rule! {

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Capabilities;
 pub use super::Need;
+use super::act::{Act, Severity};
 use super::invocation::Invocation;
 use super::operation::{Decision, Operation, decide};
 use super::rule::Rule;
@@ -16,6 +17,12 @@ use super::rule::Rule;
 pub trait Query {
     /// `link.create`.
     fn name(&self) -> &'static str;
+
+    /// Says what it does: "move veth `eth0` from container to host".
+    fn act(&self) -> String;
+
+    /// Says how far it reaches.
+    fn severity(&self, invocation: &Invocation) -> Severity;
 
     /// Whether it changes nothing.
     fn is_read(&self) -> bool;
@@ -40,6 +47,14 @@ where
 {
     fn name(&self) -> &'static str {
         O::NAME
+    }
+
+    fn act(&self) -> String {
+        Act::act(self)
+    }
+
+    fn severity(&self, invocation: &Invocation) -> Severity {
+        Act::severity(self, invocation)
     }
 
     fn is_read(&self) -> bool {

@@ -1,5 +1,7 @@
 //! Capability `route`: routes.
 
+mod act;
+
 use std::fmt;
 use std::net::IpAddr;
 
@@ -16,7 +18,7 @@ use super::field::{
 };
 use super::namespace::Namespace;
 use super::operation::{Operation, operations};
-use super::overlap::Overlap;
+use super::overlap::{Overlap, overlapping};
 use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
@@ -341,11 +343,8 @@ impl fmt::Display for Requirement {
         if let Some(table) = self.table {
             write!(f, ", table {table}")?;
         }
-        write!(f, " in {}", self.namespace)?;
-        match &self.overlap {
-            Some(overlap) => write!(f, ", which overlaps {overlap}"),
-            None => Ok(()),
-        }
+        let overlap = overlapping(self.overlap.as_ref());
+        write!(f, " in {}{overlap}", self.namespace)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Capability `store`: a plugin's state on disk.
 
+mod act;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -75,6 +77,21 @@ impl Location {
             Self::Directory(path) if is_it(&path) => Self::ConfiguredDirectory(path),
             Self::SharedDirectory(path) if is_it(&path) => Self::ConfiguredSharedDirectory(path),
             other => other,
+        }
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Private => f.write_str("the plugin's own store"),
+            Self::Directory(d)
+            | Self::SharedDirectory(d)
+            | Self::ConfiguredDirectory(d)
+            | Self::ConfiguredSharedDirectory(d) => write!(f, "the store in `{}`", d.display()),
+            Self::File(path) | Self::ConfiguredFile(path) => {
+                write!(f, "the file `{}`", path.display())
+            }
         }
     }
 }
@@ -325,18 +342,7 @@ impl Requirement {
 
 impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.location {
-            Location::Private => write!(f, "{} the plugin's own store", self.verb),
-            Location::Directory(d)
-            | Location::SharedDirectory(d)
-            | Location::ConfiguredDirectory(d)
-            | Location::ConfiguredSharedDirectory(d) => {
-                write!(f, "{} the store in `{}`", self.verb, d.display())
-            }
-            Location::File(path) | Location::ConfiguredFile(path) => {
-                write!(f, "{} the file `{}`", self.verb, path.display())
-            }
-        }
+        write!(f, "{} {}", self.verb, self.location)
     }
 }
 

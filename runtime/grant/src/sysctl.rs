@@ -1,16 +1,22 @@
 //! Capability `sysctl`: kernel parameters below `net.`.
 
+mod effect;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::act::{Act, Severity};
 use super::field::Has::{self, One};
 use super::field::types::{Exact, InNamespace, Keys, Owners};
+use super::invocation::Invocation;
 use super::namespace::Namespace;
-use super::operation::operations;
+use super::operation::{operations, reads};
+use super::owner::Owner;
 use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
+use effect::Effect;
 
 /// Reads a parameter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,6 +38,11 @@ pub struct Write {
 }
 
 impl Write {
+    /// Whether it is a parameter of one link, or of all of them.
+    fn is_of_links(&self) -> bool {
+        self.link().is_some()
+    }
+
     /// The name of the parameter's link: `eth0.1` for `net.ipv4.conf.eth0/1.forwarding`.
     pub fn link(&self) -> Option<String> {
         let mut segments = self.key.split('.').skip(2);
@@ -96,6 +107,33 @@ operations! {
             value: Some(o.value.clone()),
             owner: Some(o.owner.clone()),
         };
+}
+
+reads!(Read);
+
+impl Act for Write {
+    fn act(&self) -> String {
+        let Self {
+            namespace,
+            key,
+            value,
+            ..
+        } = self;
+        let effect = Effect::of(key, value).map(|effect| format!(", which {}", effect.words));
+        let effect = effect.unwrap_or_default();
+        format!("set {key} to {value} in {namespace}{effect}")
+    }
+
+    fn severity(&self, invocation: &Invocation) -> Severity {
+        let is_own = Owner::Attachment.has(&self.owner, invocation);
+        let place = if is_own || !self.is_of_links() {
+            Severity::of_change_in(self.namespace)
+        } else {
+            Severity::of_traffic_in(self.namespace)
+        };
+        let effect = Effect::of(&self.key, &self.value);
+        effect.map_or(place, |effect| place.max(effect.severity(self.namespace)))
+    }
 }
 
 rule! {

@@ -1,5 +1,7 @@
 //! Capability `traffic`: queueing disciplines, classes and filters of links.
 
+mod act;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -403,6 +405,7 @@ mod tests {
     use super::super::Capabilities;
     use super::super::namespace::Namespace;
     use super::*;
+    use crate::act::Act;
     use crate::tests::decisions::{allowed, decision, denied, link};
 
     const BANDWIDTH: &str = r#"{"traffic": [
@@ -484,44 +487,21 @@ mod tests {
 
     #[test]
     fn without_a_rule_nothing_is_allowed() {
-        let expected = |requirement| denied(requirement, None);
-        assert_eq!(
-            decision("{}", &add(link("eth0", "physical"), tbf())),
-            expected("create `tbf` on physical `eth0` in host")
-        );
+        fn denies(operation: &impl Operation) {
+            assert_eq!(decision("{}", operation), denied(&operation.act(), None));
+        }
         let link = link("eth0", "physical");
-        assert_eq!(
-            decision("{}", &delete(link.clone(), None)),
-            expected("delete the disciplines of physical `eth0` in host")
-        );
-        assert_eq!(
-            decision("{}", &ListQdiscs { link: link.clone() }),
-            expected("read the disciplines of physical `eth0` in host")
-        );
-        let class = class();
-        assert_eq!(
-            decision(
-                "{}",
-                &AddClass {
-                    link: link.clone(),
-                    class
-                }
-            ),
-            expected("create `htb` on physical `eth0` in host")
-        );
-        assert_eq!(
-            decision("{}", &ListClasses { link: link.clone() }),
-            expected("read `htb` on physical `eth0` in host")
-        );
-        let parent = Handle(0x1_0000);
-        assert_eq!(
-            decision("{}", &ListFilters { link, parent }),
-            expected("read the disciplines of physical `eth0` in host")
-        );
-        assert_eq!(
-            decision("{}", &filter(Action::Classify(Handle(0x1_0030)))),
-            expected("create `htb` on veth `veth0` in host")
-        );
+        let (class, parent) = (class(), Handle(0x1_0000));
+        denies(&add(link.clone(), tbf()));
+        denies(&delete(link.clone(), None));
+        denies(&ListQdiscs { link: link.clone() });
+        denies(&ListClasses { link: link.clone() });
+        denies(&AddClass {
+            link: link.clone(),
+            class,
+        });
+        denies(&ListFilters { link, parent });
+        denies(&filter(Action::Classify(Handle(0x1_0030))));
     }
 
     #[test]
@@ -548,32 +528,24 @@ mod tests {
             ),
         ];
         for (link, discipline, closest) in cases {
-            let requirement = format!("create `{}` on {link}", discipline.word());
-            let expected = denied(&requirement, Some(closest));
-            assert_eq!(decision(BANDWIDTH, &add(link, discipline)), expected);
+            let operation = add(link, discipline);
+            let expected = denied(&operation.act(), Some(closest));
+            assert_eq!(decision(BANDWIDTH, &operation), expected);
         }
         let mut inside = link("veth0", "veth");
         inside.namespace = Namespace::Container;
-        let expected = denied(
-            "create `tbf` on veth `veth0` in container",
-            Some("traffic[0]: namespace"),
-        );
-        assert_eq!(decision(BANDWIDTH, &add(inside, tbf())), expected);
+        let operation = add(inside, tbf());
+        let expected = denied(&operation.act(), Some("traffic[0]: namespace"));
+        assert_eq!(decision(BANDWIDTH, &operation), expected);
     }
 
     #[test]
     fn what_is_removed_counts_as_what_the_kernel_says() {
-        let expected = denied(
-            "delete `fq_codel` on veth `veth0` in host",
-            Some("traffic[0]: disciplines"),
-        );
         let operation = delete(link("veth0", "veth"), Some("fq_codel"));
+        let expected = denied(&operation.act(), Some("traffic[0]: disciplines"));
         assert_eq!(decision(BANDWIDTH, &operation), expected);
-        let expected = denied(
-            "delete `tbf` on ifb `bw1` in host",
-            Some("traffic[1]: verbs"),
-        );
         let operation = delete(link("bw1", "ifb"), Some("tbf"));
+        let expected = denied(&operation.act(), Some("traffic[1]: verbs"));
         assert_eq!(decision(BANDWIDTH, &operation), expected);
         // Where there is nothing, it may be told so.
         let operation = delete(link("veth0", "veth"), None);
@@ -588,13 +560,15 @@ mod tests {
             allowed(&["traffic[0]", "traffic[1]"])
         );
         let expected = denied(
-            "create `mirred` on physical `eth0` in host",
+            "redirect all that enters veth `veth0` in host out of physical `eth0` in host (`mirred`), which needs a \
+             rule to create `mirred` on physical `eth0` in host",
             Some("traffic[0]: kinds"),
         );
         assert_eq!(decision(BANDWIDTH, &to(link("eth0", "physical"))), expected);
         let only_target = r#"{"traffic": [{"kinds": ["ifb"], "disciplines": ["mirred"]}]}"#;
         let expected = denied(
-            "create `mirred` on veth `veth0` in host",
+            "redirect all that enters veth `veth0` in host out of ifb `bw1` in host (`mirred`), which needs a rule to \
+             create `mirred` on veth `veth0` in host",
             Some("traffic[0]: kinds"),
         );
         assert_eq!(decision(only_target, &to(link("bw1", "ifb"))), expected);
@@ -606,10 +580,7 @@ mod tests {
         let own = add(link("eth0", "veth"), tbf());
         assert_eq!(decision(grant, &own), allowed(&["traffic[0]"]));
         let other = add(link("eth1", "veth"), tbf());
-        let expected = denied(
-            "create `tbf` on veth `eth1` in host",
-            Some("traffic[0]: links"),
-        );
+        let expected = denied(&other.act(), Some("traffic[0]: links"));
         assert_eq!(decision(grant, &other), expected);
     }
 

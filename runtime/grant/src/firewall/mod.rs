@@ -1,5 +1,6 @@
 //! Capability `firewall`: chains, rules and sets of a plugin's own nftables tables.
 
+mod act;
 mod commands;
 mod ports;
 mod rule;

@@ -61,6 +61,12 @@ fn denied(requirement: &str, closest: Option<&str>) -> Decision {
     }
 }
 
+/// What is denied because a rule allows everything but `drop`.
+fn needs_drop(act: &str) -> String {
+    let table = "nftables table `inet weir_bridge` in host";
+    format!("{act}, in {table}, which needs a rule to write `drop` on hook postrouting to {table}")
+}
+
 fn allowed() -> Decision {
     Decision::Allowed {
         rules: vec!["firewall[0]".to_owned()],
@@ -87,7 +93,8 @@ fn without_a_rule_nothing_is_allowed() {
 #[test]
 fn a_hook_that_is_not_listed_is_denied() {
     let operation = apply(vec![base(Hook::Input, Policy::Accept)]);
-    let requirement = "write a chain on hook input to nftables table `inet weir_bridge` in host";
+    let requirement = "add chain `c` on hook input, in nftables table `inet weir_bridge` in host, which needs a rule to \
+        write a chain on hook input to nftables table `inet weir_bridge` in host";
     let expected = denied(requirement, Some("firewall[0]: hooks"));
     assert_eq!(decision(MASQUERADE, &operation), expected);
 }
@@ -95,8 +102,9 @@ fn a_hook_that_is_not_listed_is_denied() {
 #[test]
 fn every_statement_of_a_rule_counts() {
     let operation = apply(vec![rule(vec![Statement::Counter, Statement::Return])]);
-    let requirement =
-        "write `counter` on hook postrouting to nftables table `inet weir_bridge` in host";
+    let requirement = "count every packet in chain `c` and leave them to the calling chain, in nftables table \
+        `inet weir_bridge` in host, which needs a rule to write `counter` on hook postrouting to nftables table \
+        `inet weir_bridge` in host";
     let expected = denied(requirement, Some("firewall[0]: statements"));
     assert_eq!(decision(MASQUERADE, &operation), expected);
 }
@@ -110,9 +118,8 @@ fn rules_that_are_kept_say_what_they_say() {
         apply(vec![Command::KeepRules(vec![Rule::default(), rule])])
     };
     assert_eq!(decision(MASQUERADE, &kept(Statement::Return)), allowed());
-    let requirement =
-        "write `drop` on hook postrouting to nftables table `inet weir_bridge` in host";
-    let expected = denied(requirement, Some("firewall[0]: statements"));
+    let act = "drop every packet in chain `c` and match every packet in chain ``";
+    let expected = denied(&needs_drop(act), Some("firewall[0]: statements"));
     assert_eq!(decision(MASQUERADE, &kept(Statement::Drop)), expected);
     // And translate what they translate.
     let to = Nat {
@@ -128,9 +135,8 @@ fn rules_that_are_kept_say_what_they_say() {
 
 #[test]
 fn a_verdict_in_a_map_counts_as_its_statement() {
-    let requirement =
-        "write `drop` on hook postrouting to nftables table `inet weir_bridge` in host";
-    let expected = denied(requirement, Some("firewall[0]: statements"));
+    let act = "put 10.0.0.1 to drop into `m`";
+    let expected = denied(&needs_drop(act), Some("firewall[0]: statements"));
     assert_eq!(
         decision(MASQUERADE, &apply(vec![element(Verdict::Drop)])),
         expected
@@ -140,9 +146,8 @@ fn a_verdict_in_a_map_counts_as_its_statement() {
 #[test]
 fn the_policy_drop_counts_as_the_statement() {
     let operation = apply(vec![base(Hook::Postrouting, Policy::Drop)]);
-    let requirement =
-        "write `drop` on hook postrouting to nftables table `inet weir_bridge` in host";
-    let expected = denied(requirement, Some("firewall[0]: statements"));
+    let act = "drop every packet on hook postrouting that no rule of chain `c` accepts";
+    let expected = denied(&needs_drop(act), Some("firewall[0]: statements"));
     assert_eq!(decision(MASQUERADE, &operation), expected);
 }
 

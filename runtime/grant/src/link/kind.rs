@@ -5,6 +5,7 @@ use serde_with::skip_serializing_none;
 
 use super::{BridgeChanges, LinkFacts, Mac};
 use crate::namespace::Namespace;
+use crate::word::words;
 
 /// The kind of a link to create, with what only that kind has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,22 +73,24 @@ impl NewKind {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MacvlanMode {
-    Private,
-    Vepa,
-    Bridge,
-    Passthru,
-    Source,
+words! {
+    /// How a macvlan device passes frames on.
+    pub enum MacvlanMode {
+        Private = "private",
+        Vepa = "vepa",
+        Bridge = "bridge",
+        Passthru = "passthru",
+        Source = "source",
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum IpvlanMode {
-    L2,
-    L3,
-    L3s,
+words! {
+    /// The layer at which an ipvlan device passes packets on.
+    pub enum IpvlanMode {
+        L2 = "l2",
+        L3 = "l3",
+        L3s = "l3s",
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use crate::field::Has::{self, One};
 use crate::field::types::{AllOf, InNamespace, Kinds, LinkNames, Owners};
 use crate::invocation::Invocation;
 use crate::namespace::Namespace;
+use crate::phrase::joined;
 use crate::rule::declare::rule;
 use crate::rule::{Rule, Sentence};
 use crate::verb::Verb;
@@ -120,11 +121,12 @@ impl Requirement {
 
 impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.verb)?;
+        if !self.attributes.is_empty() {
+            let attributes = self.attributes.iter().map(ToString::to_string).collect();
+            write!(f, "{} of ", joined(attributes, "and"))?;
+        }
         let kind = self.kind.as_deref().unwrap_or("link");
-        write!(
-            f,
-            "{} {kind} `{}` in {}",
-            self.verb, self.name, self.namespace
-        )
+        write!(f, "{kind} `{}` in {}", self.name, self.namespace)
     }
 }

@@ -13,7 +13,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
         "link.create",
         "namespace=container kind=veth name=eth0 peer.namespace=host peer.name=veth1 \
          master.namespace=host master.kind=bridge master.name=cni0",
-        "create veth `eth0` in container, create veth `veth1` in host, update bridge `cni0` in \
+        "create veth `eth0` in container, create veth `veth1` in host, update ports of bridge `cni0` in \
          host",
     ),
     (
@@ -25,7 +25,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
         "link.create",
         "namespace=container kind=macvlan name=eth0 lower.namespace=host lower.kind=physical \
          lower.name=ens3",
-        "create macvlan `eth0` in container, update physical `ens3` in host",
+        "create macvlan `eth0` in container, update ports of physical `ens3` in host",
     ),
     (
         "link.get",
@@ -46,27 +46,27 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     (
         "link.update",
         "namespace=host kind=veth name=veth1 new-name=veth2 up=true mtu=1400",
-        "update veth `veth1` in host, update veth `veth2` in host",
+        "update name, up and mtu of veth `veth1` in host, update name, up and mtu of veth `veth2` in host",
     ),
     (
         "link.update-port",
         "namespace=host kind=veth name=veth1 hairpin=true",
-        "update veth `veth1` in host",
+        "update port of veth `veth1` in host",
     ),
     (
         "link.update-bridge",
         "namespace=host kind=bridge name=cni0",
-        "update bridge `cni0` in host",
+        "update bridge of bridge `cni0` in host",
     ),
     (
         "link.add-vlans",
         "namespace=host kind=veth name=veth1",
-        "update veth `veth1` in host",
+        "update vlans of veth `veth1` in host",
     ),
     (
         "link.delete-vlans",
         "namespace=host kind=veth name=veth1",
-        "update veth `veth1` in host",
+        "update vlans of veth `veth1` in host",
     ),
     (
         "link.list-vlans",
@@ -76,7 +76,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     (
         "link.move",
         "namespace=host kind=physical name=ens3 to=container new-name=eth0",
-        "update physical `ens3` in host, create physical `eth0` in container",
+        "update namespace of physical `ens3` in host, create physical `eth0` in container",
     ),
     (
         "link.get-peer",

@@ -7,9 +7,9 @@ use clap::builder::PossibleValuesParser;
 use glob::Pattern;
 use jiff::Timestamp;
 use weir_gate::{EVENT_CAPABILITIES, EVENTS};
-use weir_grant::Capability;
 use weir_grant::diagnostic::expected_one_of;
 use weir_grant::operation_names::{no_such, recorded_names};
+use weir_grant::{Capability, Severity};
 
 use super::time;
 use crate::cli::record::{Record, Verdict};
@@ -45,6 +45,9 @@ pub struct Filter {
     /// Only what was denied: short for `--verdict denied`.
     #[arg(long, conflicts_with = "verdict")]
     denied: bool,
+    /// Only what reaches at least this far.
+    #[arg(long, value_name = "SEVERITY", value_parser = severities())]
+    severity: Option<String>,
     /// Only from this time on: RFC 3339, or a duration ago, such as `10m`.
     #[arg(long, value_name = "TIME", value_parser = time::parse)]
     since: Option<Timestamp>,
@@ -61,6 +64,7 @@ impl Filter {
             any(&self.verdict, |v| *v == record.verdict)
         };
         verdict
+            && self.reaches(record)
             && self.since.is_none_or(|since| record.time >= since)
             && self.until.is_none_or(|until| record.time < until)
             && matches(&self.plugin, &record.plugin)
@@ -71,6 +75,13 @@ impl Filter {
             && any(&self.capability, |c| *c == record.capability)
             && matches(&self.operation, &record.operation)
             && any(&self.command, |c| c.eq_ignore_ascii_case(&record.command))
+    }
+
+    /// Whether an operation reaches far enough. An event reaches nowhere.
+    fn reaches(&self, record: &Record) -> bool {
+        let wanted = self.severity.as_deref();
+        let wanted = wanted.and_then(|word| Severity::ALL.iter().find(|s| s.word() == word));
+        wanted.is_none_or(|least| record.severity().is_some_and(|severity| severity >= *least))
     }
 
     pub fn wants_plugin(&self, plugin: &str) -> bool {
@@ -114,6 +125,13 @@ impl Filter {
             ("operation", globs(&self.operation)),
             ("command", self.command.clone()),
             ("verdict", verdicts),
+            (
+                "severity",
+                self.severity
+                    .iter()
+                    .map(|s| format!("{s} or more"))
+                    .collect(),
+            ),
             ("since", time(self.since)),
             ("until", time(self.until)),
         ];
@@ -131,6 +149,10 @@ fn any<T>(wanted: &[T], is: impl FnMut(&T) -> bool) -> bool {
 
 fn matches(wanted: &[Pattern], text: &str) -> bool {
     any(wanted, |pattern| pattern.matches(text))
+}
+
+fn severities() -> PossibleValuesParser {
+    PossibleValuesParser::new(Severity::ALL.iter().map(|severity| severity.word()))
 }
 
 /// The capabilities of records.

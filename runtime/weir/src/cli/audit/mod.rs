@@ -1,5 +1,6 @@
 //! `weir audit`: what plugins did and were denied, from the audit log, and whether the log is as it was written.
 
+mod acts;
 mod checkpoint;
 mod count;
 mod filter;
@@ -20,9 +21,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
+use serde::Serialize;
+use serde_with::skip_serializing_none;
 use weir_files::Paths;
 use weir_gate::escape;
-use weir_grant::internal_grant;
+use weir_grant::{Severity, internal_grant};
 use weir_network::Settings;
 use weir_sandbox::Catalogue;
 
@@ -216,6 +219,17 @@ fn write_page(page: &str, target: &Path) -> Result<()> {
     fs::write(target, page).with_context(|| format!("write `{}`", target.display()))
 }
 
+/// A record, with what its operation does.
+#[skip_serializing_none]
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    record: &'a Record,
+    /// In words.
+    act: Option<String>,
+    severity: Option<Severity>,
+}
+
 /// Writes records to standard output: as JSON, or as sentences.
 struct Printer {
     out: BufWriter<StandardOutput>,
@@ -234,7 +248,12 @@ impl Printer {
 
     fn print(&mut self, record: &Record) -> io::Result<()> {
         if self.json {
-            writeln!(self.out, "{}", escape(serde_json::to_string(record)?))
+            let told = Told {
+                record,
+                act: record.act(),
+                severity: record.severity(),
+            };
+            writeln!(self.out, "{}", escape(serde_json::to_string(&told)?))
         } else {
             writeln!(self.out, "{}", text::sentence(record, self.arguments))
         }

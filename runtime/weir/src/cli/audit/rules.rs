@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use jiff::Timestamp;
-use serde_json::Value;
 use weir_grant::flow::flow;
+use weir_grant::rule::{RuleFields, rules_of, sentence};
 use weir_grant::{Capabilities, Capability, Document, Section};
 use weir_sandbox::Origin;
 
@@ -18,6 +18,8 @@ pub struct Rule {
     pub name: String,
     /// Its text in a document: `{ namespace: host, kinds: [bridge], verbs: [read] }`.
     pub text: String,
+    /// What it allows, in words.
+    pub sentence: String,
     /// Whether it allows only reading, which is recorded only on request.
     pub reads_only: bool,
 }
@@ -30,27 +32,49 @@ pub fn rules(document: &Document) -> Vec<Rule> {
 }
 
 fn of_section(section: Section, capabilities: &Capabilities) -> Vec<Rule> {
-    let capabilities = serde_json::to_value(capabilities).unwrap_or_default();
     let mut rules = Vec::new();
     for capability in Capability::ALL {
-        let of_capability = capabilities
-            .get(capability.word())
-            .and_then(Value::as_array);
-        for (index, rule) in of_capability.into_iter().flatten().enumerate() {
+        for (index, rule) in rules_of(capabilities, capability).iter().enumerate() {
             rules.push(Rule {
                 name: section.rule(&format!("{capability}[{index}]")),
-                text: flow(rule),
-                reads_only: rule["verbs"] == serde_json::json!(["read"]),
+                text: flow(&rule.to_json()),
+                sentence: sentence(rule),
+                reads_only: reads_only(rule),
             });
         }
     }
     rules
 }
 
-/// Whether a document has a rule for a capability.
-pub fn grants(document: &Document, capability: Capability) -> bool {
-    let mut sections = document.spec.sections();
-    sections.any(|(_, capabilities)| capability != Capability::Log && capabilities.has(capability))
+/// Whether a rule allows only reading.
+fn reads_only(rule: &RuleFields) -> bool {
+    let verbs = rule.verbs();
+    !verbs.is_empty() && verbs.iter().all(|verb| verb.is_read())
+}
+
+/// What a document grants of a capability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Extent {
+    Nothing,
+    /// Only reading, which is recorded only on request.
+    Reading,
+    Changing,
+}
+
+/// What a document grants of a capability.
+pub fn extent(document: &Document, capability: Capability) -> Extent {
+    let rules = document
+        .spec
+        .sections()
+        .flat_map(|(_, capabilities)| rules_of(capabilities, capability));
+    let of_rule = |rule: RuleFields| {
+        if reads_only(&rule) {
+            Extent::Reading
+        } else {
+            Extent::Changing
+        }
+    };
+    rules.map(of_rule).max().unwrap_or(Extent::Nothing)
 }
 
 /// The networks of a document, as it has them: `["*"]`.

@@ -6,6 +6,7 @@ use anyhow::Result;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::acts::Act;
 use super::count::Count;
 use super::tally::{PluginTally, Tally};
 use super::text::{counted, number};
@@ -80,6 +81,7 @@ fn print_plugin(name: &str, plugin: &PluginTally) {
     if plugin.capabilities.len() > 1 {
         print_count("together", &plugin.count);
     }
+    print_acts(plugin);
     print_denials(plugin);
 }
 
@@ -106,6 +108,34 @@ fn print_row(what: &str, numbers: [String; 5], times: [String; 3]) {
     say!(
         "  {what:<12}{allowed:>10}{denied:>8}{refused:>8}{undone:>8}{failed:>8}{time:>12}  {first:<20} {last}"
     );
+}
+
+fn print_acts(plugin: &PluginTally) {
+    let acts = plugin.acts.gravest();
+    if acts.is_empty() {
+        return;
+    }
+    print_line!("  Beyond the container:");
+    for act in acts {
+        say!(
+            "  {:>6} × {} ({}{})",
+            number(act.seen.count),
+            act.act,
+            act.severity.phrase(),
+            others(act)
+        );
+    }
+    if plugin.acts.further > 0 {
+        print_line!("  {:>6} × others, not graver", number(plugin.acts.further));
+    }
+}
+
+/// How many other acts of the same form an act stands for.
+fn others(act: &Act) -> String {
+    match act.different.len() {
+        0 | 1 => String::new(),
+        several => format!("; the first of {} like it", number(several as u64)),
+    }
 }
 
 fn print_denials(plugin: &PluginTally) {

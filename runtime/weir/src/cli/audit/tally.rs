@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 use weir_gate::EVENTS;
 use weir_grant::Closest;
 
+use super::acts::Acts;
 use super::count::{Count, Use};
 use super::timeline::Timeline;
 use crate::cli::record::{Record, Verdict};
@@ -43,6 +44,8 @@ pub struct PluginTally {
     pub capabilities: BTreeMap<String, Count>,
     /// Network → rule → how often it allowed something.
     pub rules: BTreeMap<String, BTreeMap<String, Use>>,
+    /// What it did beyond the containers of its attachments.
+    pub acts: Acts,
     pub denials: Vec<Denial>,
     /// Denials beyond the maximum.
     pub further_denials: u64,
@@ -90,6 +93,7 @@ impl PluginTally {
     fn add(&mut self, record: &Record) {
         self.count.add(record);
         self.attachments.add(record);
+        self.acts.add(record);
         // Empty if the component is unknown.
         let digest = Some(&record.digest).filter(|digest| !digest.is_empty());
         if let Some(seen) = digest.and_then(|digest| entry(&mut self.digests, digest)) {

@@ -1,6 +1,5 @@
 //! A record as a line for people, and numbers for them.
 
-use weir_grant::query::Need;
 use weir_host::printable;
 
 use super::time;
@@ -10,7 +9,7 @@ use crate::cli::record::{Record, Verdict, arguments};
 const LONGEST_ID: usize = 16;
 const SHORT_ID: usize = 12;
 
-/// A record in one line, with the operation in words, such as `create bridge `cni0` in host`, or by its arguments.
+/// A record in one line, with the operation in words, such as `take bridge `cni0` in host down`, or by its arguments.
 pub fn sentence(record: &Record, by_arguments: bool) -> String {
     let mut parts = vec![
         format!(
@@ -36,17 +35,13 @@ pub fn sentence(record: &Record, by_arguments: bool) -> String {
 
 /// What was done or tried. The answer of a denial says it.
 fn action(record: &Record, by_arguments: bool) -> Option<String> {
-    if by_arguments || record.shortened_from.is_some() {
+    if by_arguments {
         return Some(arguments(&record.arguments));
     }
     if record.verdict == Verdict::Denied {
         return None;
     }
-    let Ok(operation) = record.query() else {
-        return Some(arguments(&record.arguments));
-    };
-    let needs: Vec<String> = operation.needs().iter().map(Need::to_string).collect();
-    Some(needs.join(", "))
+    Some(record.act().unwrap_or_else(|| arguments(&record.arguments)))
 }
 
 /// The attachment: `mynet k8s-pod-1/eth0`, or the network alone.

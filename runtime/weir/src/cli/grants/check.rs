@@ -181,8 +181,8 @@ fn of_node(paths: &Paths, catalogue: &Catalogue) -> Result<Vec<Checked>> {
     Ok(checked)
 }
 
-/// Remarks on a document of the node, among the others.
-fn of_grant(catalogue: &Catalogue, grant: &Grant) -> Vec<Remark> {
+/// Remarks on a document of the node, among the others; also for the page of `weir audit`.
+pub fn of_grant(catalogue: &Catalogue, grant: &Grant) -> Vec<Remark> {
     let mut found = not_in_force(grant).into_iter().collect::<Vec<_>>();
     let document = &grant.loaded.document;
     match grant.loaded.origin {

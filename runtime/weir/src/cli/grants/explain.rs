@@ -14,7 +14,7 @@ use weir_grant::phrase::joined;
 use weir_grant::query::Query;
 use weir_grant::rule::rules_of;
 use weir_grant::{
-    Capabilities, Capability, Decision, Document, Invocation, Section, doing, internal_grant,
+    Capabilities, Capability, Decision, Document, Invocation, Section, Severity, internal_grant,
 };
 use weir_sandbox::{Loaded, Undecided, read_grant};
 
@@ -87,6 +87,10 @@ struct Explanation {
     /// Why weir itself refuses it, although the rules allow it.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<String>,
+    /// What it does, in words, and how far that reaches.
+    act: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    severity: Option<Severity>,
     /// What must be allowed for the operation to be.
     needs: Vec<String>,
     /// The document's name, and where it is from; none if no grant applies.
@@ -294,6 +298,8 @@ impl Explanation {
             plugin: question.plugin.clone(),
             operation: operation.name(),
             arguments: operation.arguments(),
+            act: operation.act(),
+            severity: Some(operation.severity(&question.invocation)),
             needs: operation.needs().iter().map(ToString::to_string).collect(),
             ..Self::default()
         }
@@ -404,7 +410,7 @@ fn print(explanation: &Explanation) {
             );
             match missing {
                 None => print_line!("  its rules would allow it"),
-                Some(missing) => say!("  nor do its rules allow {}", doing(missing)),
+                Some(missing) => say!("  nor do its rules allow it to {missing}"),
             }
         }
         (None, None) if explanation.refused.is_some() => {
@@ -416,16 +422,10 @@ fn print(explanation: &Explanation) {
         }
         (None, None) => {
             say!("allowed: {operation}, by {by}");
-            explanation
-                .needs
-                .iter()
-                .for_each(|need| say!("  to {need}"));
+            print_act(explanation);
         }
         (None, Some(missing)) => {
-            say!(
-                "denied: {operation}; {by} does not allow {}",
-                doing(missing)
-            );
+            say!("denied: {operation}; {by} does not allow it to {missing}");
         }
     }
     match (&explanation.field, explanation.rules.as_slice()) {
@@ -437,6 +437,19 @@ fn print(explanation: &Explanation) {
             print_line!("  it has no rule for this capability");
         }
         (_, rules) => rules.iter().for_each(print_rule),
+    }
+}
+
+/// What it does, and what must be allowed if that is more than one thing.
+fn print_act(explanation: &Explanation) {
+    let severity = explanation
+        .severity
+        .map(|severity| format!(" ({})", severity.phrase()));
+    say!("  to {}{}", explanation.act, severity.unwrap_or_default());
+    if let needs @ [_, _, ..] = explanation.needs.as_slice() {
+        needs
+            .iter()
+            .for_each(|need| say!("  with a rule to {need}"));
     }
 }
 

@@ -1,6 +1,6 @@
 //! `weir grants`: what plugins may do on this node, and tools to work with that.
 
-mod check;
+pub mod check;
 mod diff;
 pub mod document;
 mod explain;

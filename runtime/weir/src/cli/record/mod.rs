@@ -1,5 +1,6 @@
 //! Reads the audit log, also one that a crash damaged.
 
+mod act;
 mod join;
 mod log;
 mod text;
@@ -87,7 +88,7 @@ pub struct Record {
     /// The rules that allowed it, as `link[0]`.
     #[serde(default)]
     pub rules: Vec<String>,
-    /// What a denied operation would have needed: `create bridge `br0` in host`.
+    /// What a denied operation would have done, and what it would have needed: `create bridge `br0` in host`.
     pub requirement: Option<String>,
     /// For a denial, the closest rule, and the field that did not match.
     pub closest: Option<Closest>,

@@ -85,7 +85,7 @@ fn code(text: &str) -> Markup {
 }
 
 /// A time, or a span, with the day once if it is the same.
-fn when(seen: &Use) -> Markup {
+pub(super) fn when(seen: &Use) -> Markup {
     let first = seen.first.map(time::to_the_second).unwrap_or_default();
     let last = seen.last.map(time::to_the_second).unwrap_or_default();
     let until = match (first.split_once(' '), last.split_once(' ')) {
@@ -99,7 +99,7 @@ fn when(seen: &Use) -> Markup {
 }
 
 /// Names are in backquotes, as in all of weir's messages.
-fn in_code(text: &str) -> Markup {
+pub(super) fn in_code(text: &str) -> Markup {
     html! {
         @for (at, part) in text.split('`').enumerate() {
             @if at % 2 == 1 { code { (part) } } @else { (part) }

@@ -7,7 +7,7 @@ use weir_host::printable;
 use super::Plugin;
 use crate::cli::audit::count::Count;
 use crate::cli::audit::filter::Filter;
-use crate::cli::audit::rules;
+use crate::cli::audit::rules::{self, Extent};
 use crate::cli::audit::text::number;
 use crate::cli::output::capability_words;
 
@@ -55,7 +55,7 @@ fn table(plugins: &[Plugin<'_>], capabilities: &[Capability]) -> Markup {
 }
 
 struct Cell {
-    granted: bool,
+    granted: Extent,
     count: Count,
 }
 
@@ -65,7 +65,9 @@ impl Cell {
         Self {
             granted: plugin
                 .in_force()
-                .any(|grant| rules::grants(&grant.loaded.document, capability)),
+                .map(|grant| rules::extent(&grant.loaded.document, capability))
+                .max()
+                .unwrap_or(Extent::Nothing),
             count: counts
                 .and_then(|counts| counts.get(capability.word()).copied())
                 .unwrap_or_default(),
@@ -73,7 +75,7 @@ impl Cell {
     }
 
     fn is_there(&self) -> bool {
-        self.granted || self.count.records() > 0
+        self.granted > Extent::Nothing || self.count.records() > 0
     }
 
     /// The sign says what is granted; the numbers below it what was done.
@@ -86,15 +88,17 @@ impl Cell {
             ..
         } = self.count;
         let (class, sign, meaning) = match (self.granted, allowed > 0) {
-            (true, true) => ("used", "●", "granted and used"),
-            (true, false) => ("unused", "○", "granted, not used"),
-            (false, true) => ("withdrawn", "◐", "used, no longer granted"),
-            (false, false) => ("not", "–", "not granted"),
+            (Extent::Reading | Extent::Changing, true) => ("used", "●", "granted and used"),
+            (Extent::Changing, false) => ("unused", "○", "granted, not used"),
+            (Extent::Reading, false) => ("reads", "◌", "granted to read; reads are not recorded"),
+            (Extent::Nothing, true) => ("withdrawn", "◐", "used, no longer granted"),
+            (Extent::Nothing, false) => ("not", "–", "not granted"),
         };
+        let granted = self.granted > Extent::Nothing;
         let is_tried = denied + refused > 0;
         let class = if is_tried { "tried" } else { class };
         html! {
-            td class=(class) data-capability=(capability.word()) data-granted=(self.granted)
+            td class=(class) data-capability=(capability.word()) data-granted=(granted)
                 data-allowed=(allowed) data-denied=(denied) data-refused=(refused) data-undone=(undone) {
                 span.sign role="img" aria-label=(meaning) { (sign) }
                 @if allowed > 0 { span.allowed { (number(allowed)) } }
@@ -111,6 +115,7 @@ fn legend() -> Markup {
         ul.legend {
             li { span.sign { "●" } " granted, with how often it was used" }
             li { span.sign { "○" } " granted, not used" }
+            li { span.sign { "◌" } " granted to read: reads are not recorded" }
             li { span.sign { "–" } " not granted" }
             li { span.sign { "◐" } " used, no longer granted" }
             li { span.denied { "✕ 3" } " denied" }

@@ -5,6 +5,7 @@
 
 mod chart;
 mod denials;
+mod foreign;
 mod matrix;
 mod plugin;
 
@@ -15,7 +16,9 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use weir_files::Paths;
+use weir_grant::Severity;
 use weir_host::printable;
+use weir_sandbox::Catalogue;
 
 use super::filter::Filter;
 use super::tally::{PluginTally, Tally};
@@ -66,13 +69,15 @@ pub fn page(paths: &Paths, files: &[PathBuf], filter: &Filter, tally: &Tally) ->
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                (subject.head())
+                (subject.head(&plugins))
                 main {
-                    (subject.tiles())
                     (subject.grants_unreadable())
+                    (foreign::section(&plugins))
+                    (foreign::warnings(&plugins, &Catalogue::new(paths)))
+                    (denials::section(tally))
+                    (subject.tiles())
                     (chart::section(tally))
                     (matrix::section(&plugins, filter))
-                    (denials::section(tally))
                     (plugin::sections(&plugins))
                 }
                 (foot())
@@ -108,12 +113,12 @@ impl<'a> Subject<'a> {
         names.map(plugin).collect()
     }
 
-    fn head(&self) -> Markup {
+    fn head(&self, plugins: &[Plugin<'_>]) -> Markup {
         let filters = self.filter.described();
         html! {
             header {
                 p.kind { "weir audit" }
-                h1 { (self.headline()) }
+                h1 { (self.headline(plugins)) }
                 dl {
                     div.wide {
                         dt { (if self.files.len() == 1 { "Log" } else { "Logs" }) }
@@ -133,8 +138,19 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// What a reader wants to know first.
-    fn headline(&self) -> String {
+    /// What a reader wants to know first: the gravest act of a third party, then denials.
+    fn headline(&self, plugins: &[Plugin<'_>]) -> Markup {
+        let act = foreign::gravest(plugins);
+        let act = act.map(|(plugin, severity)| (printable(plugin), done(severity)));
+        html! {
+            @if let Some((plugin, done)) = act {
+                "Plugin " (plugin) " " (done)
+                span.second { (self.denied()) }
+            } @else { (self.denied()) }
+        }
+    }
+
+    fn denied(&self) -> String {
         let count = &self.tally.count;
         if count.records() == 0 {
             return "Nothing is recorded".to_owned();
@@ -204,6 +220,17 @@ impl<'a> Subject<'a> {
     }
 }
 
+/// What a third party did, in the headline.
+fn done(severity: Severity) -> &'static str {
+    match severity {
+        Severity::LeavesContainer => "left the container or the sandbox",
+        Severity::DisablesProtection => "disabled a protection",
+        Severity::ReachesOthers => "could reach traffic of others",
+        Severity::ChangesHost => "changed the host",
+        Severity::Contained | Severity::Reads => "changed nothing on the host",
+    }
+}
+
 fn tile(word: &str, value: u64, class: &str) -> Markup {
     html! {
         div class=(format!("tile {class}")) {
@@ -230,8 +257,14 @@ fn foot() -> Markup {
                     allowed it, and the kernel was asked. " b { "Denied" } ": no rule did, and nothing was done. "
                     b { "Refused" } ": a rule did, and weir itself refused it; the kernel was not asked. "
                     b { "Undone" } ": weir took back what a failed ADD had done." }
-                li { "Allowed reads change nothing and are recorded on request only. A rule that is used
-                    to read alone has no count here for that reason." }
+                li { "How far an operation reaches follows from its facts. " b { "Leaves the container or the sandbox" }
+                    ": a link of the container came to the host, or a program ran outside the sandbox. "
+                    b { "Disables a protection" } ": of the kernel, of a bridge or of firewalld. "
+                    b { "Can reach traffic of others" } ": it is about a link that weir did not make for the attachment, or
+                    about packets, routes or connections that need not be the attachment's. " b { "Changes the host" }
+                    ": anything else there." }
+                li { "Allowed reads change nothing and are recorded on request only. A rule that allows only
+                    reads has no count here for that reason, and is not one to remove because of that." }
                 li { "Grants are those of this node when the page was made; only one in force grants anything.
                     Records name the rules that applied when they were written, by their number." }
                 li { "The kernel's time of an IPAM plugin is also that of the plugin that ran it." }

@@ -137,14 +137,17 @@ fn row(rule: &Rule, seen: Option<&Use>, most: u64) -> Markup {
     html! {
         tr class=(class) data-rule=(rule.name) data-used=(seen.map_or(0, |seen| seen.count)) {
             td { code { (printable(&rule.name)) } }
-            td { code.rule { (printable(&rule.text)) } }
+            td {
+                div.sentence { (printable(&rule.sentence)) }
+                code.rule { (printable(&rule.text)) }
+            }
             td.amount {
                 @match (seen, rule.reads_only) {
                     (Some(seen), _) => {
                         (number(seen.count))
                         (bar(seen.count, most))
                     },
-                    (None, true) => { span.quiet { "reads only" } },
+                    (None, true) => { span.quiet { "reads are not recorded" } },
                     (None, false) => { span.unused { "○ never" } },
                 }
             }

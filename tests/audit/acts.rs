@@ -1,0 +1,186 @@
+//! The act that mattered is seen at first glance: in words, by its severity, before everything else.
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use weir_kit::assert_contains;
+
+use super::{Place, cell, parse, record, text_of, with};
+
+/// Three hundred harmless records of a plugin from elsewhere, and one that matters; and built-in plugins' own.
+fn log() -> Vec<Value> {
+    let of = |network: &str, operation: &str, arguments: Value| {
+        record(
+            "2026-03-01T10:00:00Z",
+            network,
+            json!({ "plugin": "labels", "operation": operation, "arguments": arguments, "rules": ["x[0]"] }),
+        )
+    };
+    let mut records: Vec<Value> = (0..300)
+        .map(|n| {
+            let name = format!("veth{n}");
+            let peer = json!({ "namespace": "container", "name": "eth0", "up": true });
+            let veth = json!({ "namespace": "host", "name": name, "kind": "veth", "up": true, "peer": peer });
+            of("pods", "link.create", veth)
+        })
+        .collect();
+    let forged = json!({ "namespace": "host", "key": "net.ipv4.conf.all.rp_filter", "value": "0" });
+    records.insert(150, of("pods", "sysctl.write", forged.clone()));
+    records.push(record(
+        "2026-03-01T11:00:00Z",
+        "pods",
+        json!({ "operation": "sysctl.write", "arguments": forged }),
+    ));
+    records
+}
+
+#[test]
+fn the_page_opens_with_the_act_that_mattered() -> Result<()> {
+    let place = Place::with(&log())?;
+    let page = place.audit(&["--html", "-"])?;
+    let page = parse(&page)?;
+    let headline = page.descendants().find(|e| e.has_tag_name("h1"));
+    let headline = text_of(headline.context("a headline")?);
+    assert!(
+        headline.contains("Plugin  labels   disabled a protection"),
+        "{headline}"
+    );
+
+    let rows: Vec<_> = page
+        .descendants()
+        .filter(|e| e.has_attribute("data-severity"))
+        .collect();
+    let severities: Vec<_> = rows
+        .iter()
+        .filter_map(|e| e.attribute("data-severity"))
+        .collect();
+    assert_eq!(severities, ["disables-protection", "changes-host"]);
+    let [grave, usual] = [0, 1].map(|at| text_of(rows[at]));
+    assert_contains(
+        &grave,
+        &[
+            "disables a protection",
+            "set net.ipv4.conf.all.rp_filter to 0 in host, which turns off the check for forged source addresses",
+        ],
+    );
+    assert_contains(
+        &usual,
+        &["300", "the first of  300 acts  like it", "changes the host"],
+    );
+
+    // It is the first section, and the built-in plugins are not in it.
+    let sections = page.descendants().filter(|e| e.has_tag_name("section"));
+    let first = sections.into_iter().next().context("a section")?;
+    assert_eq!(first.attribute("class"), Some("foreign"));
+    assert!(!text_of(first).contains("bridge"), "{}", text_of(first));
+    Ok(())
+}
+
+#[test]
+fn a_page_without_third_parties_says_so() -> Result<()> {
+    let place = Place::with(&[record("2026-03-01T10:00:00Z", "n", json!({}))])?;
+    let page = place.audit(&["--html", "-"])?;
+    let everything = text_of(parse(&page)?.root_element());
+    assert_contains(
+        &everything,
+        &["What third parties changed on the host", "✓ Nothing."],
+    );
+    Ok(())
+}
+
+/// What `weir grants check` warns of is on the page, for the grants of third parties.
+#[test]
+fn the_page_has_the_warnings_of_their_grants() -> Result<()> {
+    let place = Place::with(&log())?;
+    place.grant(
+        "labels",
+        "{ sysctl: [{ namespace: host, verbs: [write] }] }",
+    )?;
+    let page = place.audit(&["--html", "-"])?;
+    let everything = text_of(parse(&page)?.root_element());
+    assert_contains(
+        &everything,
+        &[
+            "What their grants allow that they should not",
+            "it may set every parameter below",
+            // And the rule in words beside its YAML.
+            "set every parameter below net., on the host",
+            "{ namespace: host, verbs: [write] }",
+        ],
+    );
+    Ok(())
+}
+
+/// A rule that is used to read only has no records, and is not one to take away for that.
+#[test]
+fn what_is_granted_to_read_is_not_called_unused() -> Result<()> {
+    let place = Place::with(&log())?;
+    let page = place.audit(&["--html", "-"])?;
+    let page = parse(&page)?;
+    // The shipped grant of portmap lets it read links, and write packet filters.
+    assert_eq!(cell(&page, "portmap", "link")?, ["true", "0", "0", "0"]);
+    let class = |capability: &str| {
+        let row = with(&page, "data-plugin", "portmap");
+        let cell = row[0]
+            .children()
+            .find(|c| c.attribute("data-capability") == Some(capability));
+        cell.and_then(|cell| cell.attribute("class"))
+            .map(str::to_owned)
+    };
+    assert_eq!(class("link").as_deref(), Some("reads"));
+    assert_eq!(class("firewall").as_deref(), Some("unused"));
+    Ok(())
+}
+
+#[test]
+fn records_are_told_and_selected_by_their_severity() -> Result<()> {
+    let place = Place::with(&log())?;
+    let told = place.audit(&[
+        "--severity",
+        "disables-protection",
+        "--plugin",
+        "labels",
+        "--output",
+        "json",
+    ])?;
+    let told: Value = serde_json::from_str(&told)?;
+    assert_eq!(told["severity"], "disables-protection");
+    assert_contains(
+        told["act"].as_str().context("words")?,
+        &["rp_filter to 0 in host"],
+    );
+    assert_eq!(
+        place
+            .audit(&["--severity", "changes-host"])?
+            .lines()
+            .count(),
+        302
+    );
+    let none = place.audit(&["--severity", "leaves-container"])?;
+    assert_eq!(none, "");
+    Ok(())
+}
+
+#[test]
+fn the_summary_has_the_acts() -> Result<()> {
+    let place = Place::with(&log())?;
+    let summary: Value = serde_json::from_str(&place.audit(&["--summary", "--output", "json"])?)?;
+    let acts = &summary["plugins"]["labels"]["acts"];
+    assert_eq!(acts.as_array().map(Vec::len), Some(2));
+    assert_eq!(acts[0]["severity"], "disables-protection");
+    assert_eq!(
+        (&acts[1]["count"], &acts[1]["different"]),
+        (&json!(300), &json!(300))
+    );
+    assert_eq!(acts[1]["networks"], json!(["pods"]));
+    let text = place.audit(&["--summary"])?;
+    assert_contains(
+        &text,
+        &[
+            "Beyond the container:",
+            "       1 × set net.ipv4.conf.all.rp_filter to 0 in host, which turns off the check for forged source addresses \
+             (disables a protection)",
+            "(changes the host; the first of 300 like it)",
+        ],
+    );
+    Ok(())
+}
