@@ -11,6 +11,7 @@ mod demo;
 mod grants;
 mod install;
 mod net;
+mod node_networks;
 pub mod output;
 mod outside;
 mod plugin;
@@ -21,6 +22,7 @@ mod scratch_node;
 mod standard_output;
 #[cfg(test)]
 mod static_inside;
+mod table;
 mod watch;
 
 pub use commands::run;

@@ -8,12 +8,14 @@
 //! | `lint` | rules that are wider than they look, and those that no operation can match |
 //! | `compare` | what one grant allows and another does not |
 //! | `least` | the least rules that would allow a denied operation |
+//! | `reach` | whether a rule reaches the host |
 //! | `suggest` | the smallest grant that covers what was recorded |
 
 pub mod compare;
 pub mod describe;
 pub mod least;
 pub mod lint;
+pub mod reach;
 pub mod suggest;
 #[cfg(test)]
 mod tests;

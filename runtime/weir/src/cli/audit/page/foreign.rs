@@ -10,7 +10,7 @@ use super::Plugin;
 use super::denials::{in_code, when};
 use crate::cli::audit::acts::{Act, Acts};
 use crate::cli::audit::text::{counted, number};
-use crate::cli::grants::check::of_grant;
+use crate::cli::grants::check::{KnownNode, of_grant};
 use crate::cli::policy::lint::{Remark, Weight};
 
 /// The most rows of a plugin on the page's first sheet; the others are below it, with the plugin.
@@ -122,7 +122,7 @@ pub fn warnings(plugins: &[Plugin<'_>], catalogue: &Catalogue) -> Markup {
     let grants = foreign.flat_map(|plugin| plugin.grants.iter().map(move |grant| (plugin, grant)));
     let warned: Vec<(&str, String, Vec<Remark>)> = grants
         .map(|(plugin, grant)| {
-            let mut remarks = of_grant(catalogue, grant);
+            let mut remarks = of_grant(node, grant);
             remarks.retain(|remark| remark.weight == Weight::Warning);
             (plugin.name, grant.loaded.origin.to_string(), remarks)
         })

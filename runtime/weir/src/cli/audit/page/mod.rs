@@ -18,7 +18,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use weir_files::Paths;
 use weir_grant::Severity;
 use weir_host::printable;
-use weir_sandbox::Catalogue;
+use crate::cli::grants::check::KnownNode;
 
 use super::filter::Filter;
 use super::tally::{PluginTally, Tally};
@@ -73,7 +73,7 @@ pub fn page(paths: &Paths, files: &[PathBuf], filter: &Filter, tally: &Tally) ->
                 main {
                     (subject.grants_unreadable())
                     (foreign::section(&plugins))
-                    (foreign::warnings(&plugins, &Catalogue::new(paths)))
+                    (foreign::warnings(&plugins, &KnownNode::of(paths)))
                     (denials::section(tally))
                     (subject.tiles())
                     (chart::section(tally))

@@ -1,0 +1,119 @@
+//! What a rule allows of a question that leaves something open: the facts that the question gives, and the bounds under
+//! which the rule allows it.
+
+use std::collections::BTreeMap;
+
+use super::fields::RuleFields;
+use crate::field::types::Owners;
+use crate::field::{Field, FieldType, Has, Texts};
+use crate::{Capability, Rule, Verb};
+
+/// The value that one object of an operation has for each field of its capability's rules. It may have wildcards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    pub capability: Capability,
+    fields: BTreeMap<&'static str, Has<Texts>>,
+}
+
+/// The values that bound what a rule allows, by field.
+pub type Bounds = BTreeMap<String, Texts>;
+
+impl Facts {
+    pub(crate) fn new<R: Rule>() -> Self {
+        Self {
+            capability: R::CAPABILITY,
+            fields: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn set<T: FieldType>(&mut self, key: &'static str, has: Has<T::Fact<'_>>) {
+        let has = match has {
+            Has::Nothing => Has::Nothing,
+            Has::Anything => Has::Anything,
+            Has::One(fact) => match T::text(fact) {
+                // A change of nothing in particular may be one of anything.
+                texts if texts.is_empty() => Has::Anything,
+                texts => Has::One(texts),
+            },
+        };
+        self.fields.insert(key, has);
+    }
+
+    /// The same, where what differs in another may be anything.
+    #[must_use]
+    pub fn common(mut self, other: &Self) -> Self {
+        for (key, has) in &mut self.fields {
+            if other.fields.get(key) != Some(has) {
+                *has = Has::Anything;
+            }
+        }
+        self
+    }
+
+    /// The facts as a rule that allows them and nothing else, to describe them.
+    pub fn as_rule(&self) -> RuleFields {
+        let mut rule = RuleFields::new(self.capability);
+        for field in rule.described() {
+            // A mark says whose something is, and a rule only whether it is this network's.
+            let is_mark = field.is_of::<Owners>();
+            if let Some(Has::One(texts)) = self.fields.get(field.key).filter(|_| !is_mark) {
+                rule = rule.with(field.key, texts.iter().filter(|text| *text != "*"));
+            }
+        }
+        rule.fields.retain(|_, values| !values.is_empty());
+        rule
+    }
+
+    /// What is done; none for a capability whose rules are names.
+    fn verb(&self) -> Option<Verb> {
+        let Some(Has::One(words)) = self.fields.get("verbs") else {
+            return None;
+        };
+        let verbs = self.capability.description()?.verbs.iter();
+        verbs.copied().find(|verb| words.contains(verb.word()))
+    }
+}
+
+impl RuleFields {
+    /// The bounds under which the rule may allow something with these facts; none if it never does.
+    ///
+    /// Whatever the gate allows is among it, whatever the placeholders stand for. Fields that hold in any case are not
+    /// among the bounds.
+    pub fn bounds_for(&self, facts: &Facts) -> Option<Bounds> {
+        if self.capability != facts.capability {
+            return None;
+        }
+        let mut bounds = Bounds::new();
+        let is_for = |field: &&Field| facts.verb().is_none_or(|verb| field.is_for(verb));
+        for field in self.described().iter().filter(is_for) {
+            let values = self.get(field.key);
+            let asked = match (values, facts.fields.get(field.key)) {
+                (Some(_), Some(Has::Nothing)) if field.is_never_asked => None,
+                (_, None | Some(Has::Nothing)) | (None, Some(Has::Anything)) => continue,
+                (None, Some(Has::One(_))) if field.left_out_is_all => continue,
+                (None, Some(Has::One(_))) => return None,
+                (Some(_), Some(Has::Anything)) => None,
+                (Some(_), Some(Has::One(asked))) => Some(asked),
+            };
+            let values = values?;
+            let all = |asked: &Texts, holds: fn(&str, &str) -> bool| {
+                let is_among = |one: &String| values.iter().any(|value| holds(value, one));
+                asked.iter().all(is_among)
+            };
+            let meeting: Texts = match asked {
+                None => values.clone(),
+                Some(asked) if !all(asked, field.meets) => return None,
+                Some(asked) if all(asked, field.covers) && !field.is_of::<Owners>() => continue,
+                Some(asked) => {
+                    let meets = |value: &&String| asked.iter().any(|one| (field.meets)(value, one));
+                    values.iter().filter(meets).cloned().collect()
+                }
+            };
+            if meeting.is_empty() {
+                return None;
+            }
+            bounds.insert(field.key.to_owned(), meeting);
+        }
+        Some(bounds)
+    }
+}
