@@ -68,10 +68,14 @@ fn one_command_tells_who_may_take_a_link_down() -> Result<()> {
     ] {
         assert!(found.contains(&expected), "{expected}: {found:#?}");
     }
-    assert!(!found.iter().any(|row| row.starts_with("ptp")), "{found:#?}");
+    assert!(
+        !found.iter().any(|row| row.starts_with("ptp")),
+        "{found:#?}"
+    );
     let of = |plugin: &str| {
         let all = may.as_array().expect("a list").iter();
-        all.filter(|one| one["plugin"] == plugin).collect::<Vec<_>>()
+        all.filter(|one| one["plugin"] == plugin)
+            .collect::<Vec<_>>()
     };
     assert_eq!(of(PLUGIN)[0]["whose"], "third-party");
     assert_eq!(of(PLUGIN)[0]["networks"], json!(["pods"]));
@@ -79,17 +83,32 @@ fn one_command_tells_who_may_take_a_link_down() -> Result<()> {
     assert_eq!(of("flannel")[0]["whose"], "native");
 
     // Hardware, and what is neither.
-    let found = rows(&down(&["name=eth0", "kind=physical", "--network", "pods"], 0)?);
+    let found = rows(&down(
+        &["name=eth0", "kind=physical", "--network", "pods"],
+        0,
+    )?);
     assert_eq!(found, [format!("{PLUGIN} link[0] {{}}")]);
     let nobody = down(&["name=wlan0", "kind=physical", "--network", "pods"], 3)?;
     assert_eq!(nobody, json!([]));
-    let text = node.stdout(&[&DOWN[..], &["name=wlan0", "kind=physical", "--network", "pods"]].concat(), 3)?;
+    let text = node.stdout(
+        &[
+            &DOWN[..],
+            &["name=wlan0", "kind=physical", "--network", "pods"],
+        ]
+        .concat(),
+        3,
+    )?;
     assert_eq!(text, "nobody\n");
 
     let text = node.stdout(&[&DOWN[..], &["name=eth0"]].concat(), 0)?;
     assert_contains(
         &text,
-        &["THIRD PARTY", "NATIVE", "of kind veth", "where weir made it for this network"],
+        &[
+            "THIRD PARTY",
+            "NATIVE",
+            "of kind veth",
+            "where weir made it for this network",
+        ],
     );
     Ok(())
 }
@@ -99,27 +118,71 @@ fn one_command_tells_who_may_take_a_link_down() -> Result<()> {
 fn what_may_be_done_is_what_is_explained() -> Result<()> {
     let node = node()?;
     for (operation, fields, expected) in [
-        ("link.update", "namespace=host kind=physical name=eth0 owner= up=false", 1),
-        ("link.update", "namespace=container kind=veth name={ifname} mtu=9000", 1),
-        ("link.delete", "namespace=container kind=veth name={ifname}", 2),
-        ("sysctl.write", "namespace=host key=net.ipv4.ip_forward value=1 owner=", 2),
-        ("sysctl.write", "namespace=host key=net.ipv4.ip_forward value=0 owner=", 0),
-        ("route.add", "namespace=host destination=0.0.0.0/0 link=eth0 table=254 owner=", 0),
-        ("firewall.apply", "namespace=host family=inet hooks=postrouting statements=masquerade", 3),
+        (
+            "link.update",
+            "namespace=host kind=physical name=eth0 owner= up=false",
+            1,
+        ),
+        (
+            "link.update",
+            "namespace=container kind=veth name={ifname} mtu=9000",
+            1,
+        ),
+        (
+            "link.delete",
+            "namespace=container kind=veth name={ifname}",
+            2,
+        ),
+        (
+            "sysctl.write",
+            "namespace=host key=net.ipv4.ip_forward value=1 owner=",
+            2,
+        ),
+        (
+            "sysctl.write",
+            "namespace=host key=net.ipv4.ip_forward value=0 owner=",
+            0,
+        ),
+        (
+            "route.add",
+            "namespace=host destination=0.0.0.0/0 link=eth0 table=254 owner=",
+            0,
+        ),
+        (
+            "firewall.apply",
+            "namespace=host family=inet hooks=postrouting statements=masquerade",
+            3,
+        ),
     ] {
         let fields: Vec<&str> = fields.split(' ').collect();
-        let question = [&["grants", "who", operation][..], &fields, &["--network", "pods"]].concat();
+        let question = [
+            &["grants", "who", operation][..],
+            &fields,
+            &["--network", "pods"],
+        ]
+        .concat();
         let status = if expected == 0 { 3 } else { 0 };
         let may = node.json(&question, status)?;
         let plugins: Vec<&str> = (may.as_array().context("a list")?.iter())
             .filter_map(|one| one["plugin"].as_str())
             .collect();
         assert_eq!(plugins.len(), expected, "{operation} {fields:?}: {may:#}");
-        for plugin in [PLUGIN, "bridge", "ptp", "portmap", "firewall", "tuning", "static"] {
+        for plugin in [
+            PLUGIN, "bridge", "ptp", "portmap", "firewall", "tuning", "static",
+        ] {
             let fields = fields.iter().map(|field| field.replace("{ifname}", "net1"));
             let fields: Vec<String> = fields.collect();
             let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
-            let question = ["grants", "explain", plugin, operation, "--network", "pods", "--ifname", "net1"];
+            let question = [
+                "grants",
+                "explain",
+                plugin,
+                operation,
+                "--network",
+                "pods",
+                "--ifname",
+                "net1",
+            ];
             let status = if plugins.contains(&plugin) { 0 } else { 3 };
             node.stdout(&[&question[..], &fields].concat(), status)?;
         }
@@ -140,11 +203,21 @@ fn operations_and_values_may_have_wildcards() -> Result<()> {
     assert!(has("portmap", "conntrack.delete"), "{may:#}");
     assert!(!has(PLUGIN, "link.delete"), "{may:#}");
     // Fields of another capability are no mistake as long as one operation has them.
-    assert!(!all.iter().any(|one| one["operation"] == "store.delete"), "{may:#}");
+    assert!(
+        !all.iter().any(|one| one["operation"] == "store.delete"),
+        "{may:#}"
+    );
 
-    let keys = ["grants", "who", "sysctl.write", "namespace=host", "key=net.ipv4.conf.*.*"];
+    let keys = [
+        "grants",
+        "who",
+        "sysctl.write",
+        "namespace=host",
+        "key=net.ipv4.conf.*.*",
+    ];
     let found = rows(&node.json(&keys, 0)?);
-    let expected = r#"portmap sysctl[0] {"keys":["net.ipv4.conf.*.route_localnet"],"values":["1"]}"#;
+    let expected =
+        r#"portmap sysctl[0] {"keys":["net.ipv4.conf.*.route_localnet"],"values":["1"]}"#;
     assert!(found.contains(&expected.to_owned()), "{found:#?}");
 
     for (words, expected) in [
@@ -153,7 +226,10 @@ fn operations_and_values_may_have_wildcards() -> Result<()> {
         (&["link.list"], "needs no rule itself"),
         (&["link.update", "colour=red"], "has no field `colour`"),
         (&["link.*", "colour=red"], "has no field `colour`"),
-        (&["link.update", "namespace=nowhere"], "`namespace=nowhere` is out of place"),
+        (
+            &["link.update", "namespace=nowhere"],
+            "`namespace=nowhere` is out of place",
+        ),
         (&["link.update", "eth0"], "expected FIELD=VALUE"),
     ] {
         let errors = node.stderr(&[&["grants", "who"], words].concat(), 1)?;
@@ -170,7 +246,10 @@ fn an_earlier_grant_decides_on_its_networks() -> Result<()> {
     node.put_grant("a.yaml", narrow)?;
     let may = node.json(&[&DOWN[..], &["name=br0", "kind=bridge"]].concat(), 0)?;
     let all = may.as_array().context("a list")?;
-    let bridge = all.iter().find(|one| one["plugin"] == "bridge").context("bridge")?;
+    let bridge = all
+        .iter()
+        .find(|one| one["plugin"] == "bridge")
+        .context("bridge")?;
     assert_eq!(bridge["exceptNetworks"], json!(["blue"]), "{bridge:#}");
     let on_blue = [&DOWN[..], &["name=br0", "kind=bridge", "--network", "blue"]].concat();
     assert_eq!(node.json(&on_blue, 3)?, json!([]));
@@ -182,9 +261,19 @@ fn one_command_tells_who_may_change_the_host() -> Result<()> {
     let node = node()?;
     let changers = node.json(&["grants", "list", "--host"], 0)?;
     let all = changers.as_array().context("a list")?;
-    let plugins: Vec<&str> = all.iter().filter_map(|one| one["plugin"].as_str()).collect();
+    let plugins: Vec<&str> = all
+        .iter()
+        .filter_map(|one| one["plugin"].as_str())
+        .collect();
     assert_eq!(plugins[..2], [PLUGIN, "flannel"], "{plugins:?}");
-    for shipped in ["bridge", "ptp", "portmap", "firewall", "bandwidth", "host-local"] {
+    for shipped in [
+        "bridge",
+        "ptp",
+        "portmap",
+        "firewall",
+        "bandwidth",
+        "host-local",
+    ] {
         assert!(plugins.contains(&shipped), "{shipped}: {plugins:?}");
     }
     // They change nothing but the container.
@@ -218,7 +307,11 @@ fn attached() -> Result<(Node, [Container; 2])> {
     };
     let ports = r#"{"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}"#;
     let pod = "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web";
-    add(&containers[0], "web-1", &["--args", pod, "--capability-args", ports])?;
+    add(
+        &containers[0],
+        "web-1",
+        &["--args", pod, "--capability-args", ports],
+    )?;
     add(&containers[1], "web-2", &[])?;
     Ok((node, containers))
 }
@@ -229,7 +322,10 @@ fn attachments(node: &Node, words: &[&str], status: i32) -> Result<Vec<Value>> {
 }
 
 fn ids(listed: &[Value]) -> Vec<&str> {
-    listed.iter().filter_map(|one| one["containerId"].as_str()).collect()
+    listed
+        .iter()
+        .filter_map(|one| one["containerId"].as_str())
+        .collect()
 }
 
 #[test]
@@ -240,13 +336,21 @@ fn one_command_tells_whose_an_address_and_a_port_are() -> Result<()> {
     let web = &all[0];
     assert_eq!(web["pod"], json!({ "namespace": "default", "name": "web" }));
     assert_eq!(web["addresses"], json!(["10.61.9.2/24", "fd00:61::2/64"]));
-    assert_eq!((&web["network"], &web["interface"]), (&json!("pods"), &json!("eth0")));
+    assert_eq!(
+        (&web["network"], &web["interface"]),
+        (&json!("pods"), &json!("eth0"))
+    );
     assert_eq!(web["state"], "attached");
     assert_eq!(
         web["hostPorts"],
         json!([{ "hostPort": 8080, "containerPort": 80, "protocol": "tcp" }])
     );
-    assert!(web["since"].as_str().is_some_and(|time| time.ends_with('Z')), "{web:#}");
+    assert!(
+        web["since"]
+            .as_str()
+            .is_some_and(|time| time.ends_with('Z')),
+        "{web:#}"
+    );
     for (words, expected) in [
         (&["--address", "10.61.9.3"][..], &["web-2"][..]),
         (&["--address", "fd00:61:0::2"], &["web-1"]),
@@ -254,23 +358,41 @@ fn one_command_tells_whose_an_address_and_a_port_are() -> Result<()> {
         (&["--pod", "default/web"], &["web-1"]),
         (&["--pod", "web"], &["web-1"]),
         (&["--container-id", "web-"], &["web-1", "web-2"]),
-        (&["--network", "pods", "--container-id", "web-2"], &["web-2"]),
+        (
+            &["--network", "pods", "--container-id", "web-2"],
+            &["web-2"],
+        ),
         (&["--address", "10.61.9.9"], &[]),
         (&["--port", "8081"], &[]),
         (&["--network", "pod"], &[]),
         (&["--stale-leases"], &[]),
     ] {
         let status = if expected.is_empty() { 3 } else { 0 };
-        assert_eq!(ids(&attachments(&node, words, status)?), expected, "{words:?}");
+        assert_eq!(
+            ids(&attachments(&node, words, status)?),
+            expected,
+            "{words:?}"
+        );
     }
     let text = node.stdout(&["net", "attachments", "--port", "8080"], 0)?;
-    assert_contains(&text, &["default/web", "8080/tcp", "10.61.9.2/24,fd00:61::2/64", "web-1"]);
+    assert_contains(
+        &text,
+        &[
+            "default/web",
+            "8080/tcp",
+            "10.61.9.2/24,fd00:61::2/64",
+            "web-1",
+        ],
+    );
 
     let netns = containers[0].netns();
     let netns = netns.to_str().context("a path is text")?;
     node.weir(&["net", "del", "pods", netns, "--container-id", "web-1"])?;
     assert_eq!(ids(&attachments(&node, &[], 0)?), ["web-2"]);
-    assert_eq!(node.stdout(&["net", "attachments", "--port", "8080"], 3)?, "none\n");
+    assert_eq!(
+        node.stdout(&["net", "attachments", "--port", "8080"], 3)?,
+        "none\n"
+    );
     Ok(())
 }
 
@@ -298,10 +420,22 @@ fn leases_of_no_attachment_are_marked() -> Result<()> {
     };
     let mut found = addresses(&stale);
     found.sort();
-    assert_eq!(found, ["10.61.9.200", "10.61.9.201", "10.61.9.203"], "{stale:#?}");
-    assert!(stale.iter().all(|one| one["state"] == "lease-of-no-attachment"));
+    assert_eq!(
+        found,
+        ["10.61.9.200", "10.61.9.201", "10.61.9.203"],
+        "{stale:#?}"
+    );
+    assert!(
+        stale
+            .iter()
+            .all(|one| one["state"] == "lease-of-no-attachment")
+    );
     let new = attachments(&node, &["--address", "10.61.9.204"], 0)?;
-    assert_eq!((new.len(), &new[0]["state"]), (1, &json!("new-lease")), "{new:#?}");
+    assert_eq!(
+        (new.len(), &new[0]["state"]),
+        (1, &json!("new-lease")),
+        "{new:#?}"
+    );
     let text = node.stdout(&["net", "attachments", "--address", "10.61.9.200"], 0)?;
     assert_contains(&text, &["LEASE OF NO ATTACHMENT", "gone", "pods"]);
     Ok(())
@@ -329,7 +463,13 @@ fn files_of_others_are_not_believed() -> Result<()> {
     let errors = node.stderr(&["net", "attachments"], 0)?;
     assert_contains(
         &errors,
-        &["10.61.9.210", "10.61.9.211", "10.61.9.212", "10.61.9.213", "pods-forged-eth0"],
+        &[
+            "10.61.9.210",
+            "10.61.9.211",
+            "10.61.9.212",
+            "10.61.9.213",
+            "pods-forged-eth0",
+        ],
     );
     Ok(())
 }
@@ -362,7 +502,11 @@ fn a_grant_is_shown_for_a_network() -> Result<()> {
     let own = node.stdout(&on("pods"), 0)?;
     assert_contains(
         &own,
-        &["may do on the network pods", "change interfaces of kind veth, on the host\n", "On this network, a pod may ask it for ips"],
+        &[
+            "may do on the network pods",
+            "change interfaces of kind veth, on the host\n",
+            "On this network, a pod may ask it for ips",
+        ],
     );
     assert!(!own.contains("where weir made it for this"), "{own}");
     let tenants = node.stdout(&on("lab/data"), 0)?;
@@ -370,13 +514,19 @@ fn a_grant_is_shown_for_a_network() -> Result<()> {
     assert!(!tenants.contains("a pod may ask"), "{tenants}");
     assert_contains(
         &node.stdout(&["grants", "show", "bridge"], 0)?,
-        &["of every namespace", "net.ipv6.conf.*.accept_ra (every interface, `all` and `default`)"],
+        &[
+            "of every namespace",
+            "net.ipv6.conf.*.accept_ra (every interface, `all` and `default`)",
+        ],
     );
 
     // One that covers nothing else.
     node.stdout(&["grants", "show", PLUGIN, "--network", "pods"], 0)?;
     let errors = node.stderr(&["grants", "show", PLUGIN, "--network", "blue"], 3)?;
-    assert!(errors.contains("no grant of plugin `misbehaving` covers the network `blue`"), "{errors}");
+    assert!(
+        errors.contains("no grant of plugin `misbehaving` covers the network `blue`"),
+        "{errors}"
+    );
     Ok(())
 }
 
@@ -405,12 +555,25 @@ fn a_check_tells_what_reaches_others() -> Result<()> {
     let file = file.to_str().context("a path is text")?;
     let checked = node.json(&["grants", "check", "--strict", file], 3)?;
     let remarks = checked[0]["remarks"].as_array().context("a list")?;
-    let codes: Vec<&str> = remarks.iter().filter_map(|one| one["code"].as_str()).collect();
-    for code in ["every-network", "every-veth", "trusted-zone", "every-link", "overlapping-routes"] {
+    let codes: Vec<&str> = remarks
+        .iter()
+        .filter_map(|one| one["code"].as_str())
+        .collect();
+    for code in [
+        "every-network",
+        "every-veth",
+        "trusted-zone",
+        "every-link",
+        "overlapping-routes",
+    ] {
         assert!(codes.contains(&code), "{code}: {codes:?}");
     }
-    let overlap = remarks.iter().find(|one| one["code"] == "overlapping-routes");
-    let text = overlap.and_then(|one| one["text"].as_str()).context("a text")?;
+    let overlap = remarks
+        .iter()
+        .find(|one| one["code"] == "overlapping-routes");
+    let text = overlap
+        .and_then(|one| one["text"].as_str())
+        .context("a text")?;
     assert!(text.contains("10.61.9.0/24 of network `pods`"), "{text}");
     Ok(())
 }

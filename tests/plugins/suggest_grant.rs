@@ -56,7 +56,11 @@ fn a_main_plugin_passes_under_what_is_suggested() -> Result<()> {
     let document = suggested(&case, "bridge", &keeps)?;
     assert_contains(
         &document,
-        &["names: [tried0]", "names: [veth*]", "ipam: [host-local]"],
+        &[
+            "names: [tried0]",
+            "names: [\"veth*\"]",
+            "ipam: [host-local]",
+        ],
     );
     let pair = json!({
         "type": "pair", "ipam": { "type": "host-local", "subnet": "10.95.0.0/24" }

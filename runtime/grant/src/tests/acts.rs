@@ -816,9 +816,9 @@ fn value(field: &Field, choice: usize) -> String {
         Kind::Flag => one_of(&["true", "false"]),
         Kind::Address => one_of(&["10.1.0.2", "fd00::2"]),
         Kind::Network => one_of(&["10.1.0.2/32", "10.1.0.0/16", "0.0.0.0/0", "fd00::2/128"]),
-        Kind::List if field.name == "hooks" => one_of(&["input", "prerouting,postrouting"]),
-        Kind::List if field.name == "statements" => one_of(&["drop", "accept", "masquerade,dnat"]),
-        Kind::List => one_of(&["10.1.0.2", "10.1.0.2,10.1.0.3"]),
+        Kind::ListOf(words) => one_of(words),
+        Kind::Addresses => one_of(&["10.1.0.2", "10.1.0.2,10.1.0.3"]),
+        Kind::List => one_of(&["eth0", "eth0,eth1"]),
         Kind::Text => match field.name {
             "access" => one_of(&["read", "write"]),
             "discipline" => one_of(&["tbf", "htb", "ingress", "clsact", "fq_codel"]),

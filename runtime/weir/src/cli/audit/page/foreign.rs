@@ -117,7 +117,7 @@ fn reach(severity: Severity) -> Markup {
 }
 
 /// What `weir grants check` warns of in the grants of third parties that decide on a network.
-pub fn warnings(plugins: &[Plugin<'_>], catalogue: &Catalogue) -> Markup {
+pub fn warnings(plugins: &[Plugin<'_>], node: &KnownNode) -> Markup {
     let foreign = plugins.iter().filter(|plugin| is_foreign(plugin));
     let grants = foreign.flat_map(|plugin| plugin.grants.iter().map(move |grant| (plugin, grant)));
     let warned: Vec<(&str, String, Vec<Remark>)> = grants

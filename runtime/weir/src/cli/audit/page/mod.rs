@@ -13,12 +13,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
+use crate::cli::grants::check::KnownNode;
 use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use weir_files::Paths;
 use weir_grant::Severity;
 use weir_host::printable;
-use crate::cli::grants::check::KnownNode;
 
 use super::filter::Filter;
 use super::tally::{PluginTally, Tally};

@@ -7,7 +7,7 @@ use weir_gate::escape;
 
 use super::node_state::{Changes, NodeState};
 use super::plan::Plan;
-use super::steps::Scene;
+use super::scene::Scene;
 use crate::cli::output::{print_list, show};
 
 /// What came of an ADD that succeeded.

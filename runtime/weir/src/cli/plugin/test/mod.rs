@@ -8,6 +8,7 @@ mod others;
 mod placeholders;
 mod plan;
 mod record;
+mod scene;
 mod settings;
 mod shorten;
 mod steps;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 use serde_json::Value;
 use weir_cni::{AddResult, Code, Command, Error, NetworkConfigList};
@@ -15,6 +15,7 @@ use super::attached::Attached;
 use super::node_state::{Changes, NodeState};
 use super::plan::Plan;
 use super::record::{Line, Logs, sentence};
+use super::scene::Scene;
 use super::shorten::shorten;
 use super::would_allow::{InForce, WouldAllow};
 use crate::cli::output::{print_line, print_list, say, show};
@@ -50,13 +51,6 @@ struct Failure {
     code: u32,
     msg: String,
     details: String,
-}
-
-/// A node and the container of the test, in the state after the last command.
-pub struct Scene<'a> {
-    node: &'a ScratchNode,
-    container: &'a Container,
-    pub state: NodeState,
 }
 
 /// All commands, and what came of them.
@@ -219,30 +213,6 @@ impl Run<'_, '_> {
             step.result = Some(attached.shown.clone());
         }
         Ok(attached)
-    }
-}
-
-impl<'a> Scene<'a> {
-    /// The path of the container's network namespace.
-    pub fn netns(&self) -> String {
-        self.container.netns().to_string_lossy().into_owned()
-    }
-
-    /// In its present state.
-    fn of(node: &'a ScratchNode, container: &'a Container) -> Result<Self> {
-        Ok(Self {
-            node,
-            container,
-            state: NodeState::of(node, container).context("read the namespaces")?,
-        })
-    }
-
-    /// What has changed since the last call.
-    fn changes(&mut self) -> Result<Changes> {
-        let now = NodeState::of(self.node, self.container).context("read the namespaces")?;
-        let changes = now.changes_since(&self.state);
-        self.state = now;
-        Ok(changes)
     }
 }
 

@@ -191,3 +191,40 @@ impl Suggested {
         print_text!("{}", to_yaml(&self.document));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use weir_grant::Invocation;
+
+    use super::*;
+
+    fn recorded(name: &str, fields: &[(&str, &str)]) -> Recorded {
+        let owned = |(field, value): &(&str, &str)| ((*field).to_owned(), (*value).to_owned());
+        let fields: Vec<(String, String)> = fields.iter().map(owned).collect();
+        Recorded {
+            invocation: Invocation::default(),
+            operation: named(name, &fields).unwrap_or_else(|why| panic!("{why}")),
+        }
+    }
+
+    #[test]
+    fn a_link_that_was_listed_and_changed_is_readable() {
+        let list = recorded("link.list", &[("namespace", "host")]);
+        let update = |namespace| {
+            let fields = [
+                ("namespace", namespace),
+                ("kind", "veth"),
+                ("name", "veth1"),
+            ];
+            recorded("link.update", &fields)
+        };
+        let reads = seen_in_lists(&[list, update("host"), update("container")]);
+        let needs: Vec<String> = reads
+            .iter()
+            .flat_map(|read| read.operation.needs())
+            .map(|need| need.to_string())
+            .collect();
+        assert_eq!(needs, ["read veth `veth1` in host"]);
+        assert!(seen_in_lists(&[update("host")]).is_empty());
+    }
+}
