@@ -126,6 +126,14 @@ pub fn network_covers(wide: &str, narrow: &str) -> bool {
     wide.len() == narrow.len() && parts.all(|(wide, narrow)| glob_covers(wide, narrow))
 }
 
+/// Whether two globs of networks cover one in common.
+pub fn networks_meet(one: &str, other: &str) -> bool {
+    let (one, other): (Vec<&str>, Vec<&str>) =
+        (one.split('/').collect(), other.split('/').collect());
+    let mut parts = one.iter().zip(&other);
+    one.len() == other.len() && parts.all(|(one, other)| globs_meet(one, other))
+}
+
 fn matches_glob(pattern: &str, value: &str) -> bool {
     if !is_glob(pattern) {
         return pattern == value;

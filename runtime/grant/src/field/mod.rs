@@ -3,9 +3,11 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `points` | single values that a glob, a network or a range of numbers matches |
 //! | `types` | the types of fields: what their values match, and how two of them compare |
 //! | `read` | how a document's verbs and networks are read |
 
+mod points;
 mod read;
 pub mod types;
 
@@ -66,6 +68,15 @@ pub trait FieldType: 'static {
         globs_meet(&literal(value), asked)
     }
 
+    /// A value that no example matches, unless the examples are all there are.
+    const OTHER: Option<&'static str> = None;
+
+    /// Single values that `value` matches: enough of them to show where it differs from `others`, and where it
+    /// overlaps them.
+    fn points(value: &str, _others: &Texts) -> Texts {
+        Texts::from([value.to_owned()])
+    }
+
     /// Merges values that one value can express.
     fn aggregate(values: &Texts) -> Texts {
         values.clone()
@@ -119,6 +130,8 @@ pub struct Field {
     pub examples: &'static [&'static str],
     pub covers: fn(&str, &str) -> bool,
     pub(crate) meets: fn(&str, &str) -> bool,
+    pub other: Option<&'static str>,
+    pub points: fn(&str, &Texts) -> Texts,
     pub aggregate: fn(&Texts) -> Texts,
     pub flaws: fn(&Texts) -> Vec<Flaw>,
     of_type: fn() -> TypeId,
@@ -161,6 +174,8 @@ impl Field {
             examples: T::EXAMPLES,
             covers: T::covers,
             meets: T::meets,
+            other: T::OTHER,
+            points: T::points,
             aggregate: T::aggregate,
             flaws: T::flaws,
             verbs: None,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ipnet::IpNet;
 
-use super::{FieldType, Flaw, Networks, Seen, Texts, Verbs};
+use super::{FieldType, Flaw, Networks, Seen, Texts, Verbs, points};
 use crate::facts::flaw_of_name;
 use crate::invocation::Invocation;
 use crate::namespace::Namespace;
@@ -116,6 +116,7 @@ impl FieldType for Exact {
     type Values = Vec<String>;
     type Fact<'r> = &'r str;
     const EXAMPLES: &'static [&'static str] = &["0", "1", ""];
+    const OTHER: Option<&'static str> = Some("another");
 
     fn matches(texts: &Vec<String>, fact: &str, _: &Invocation) -> bool {
         texts.iter().any(|text| text == fact)
@@ -165,6 +166,7 @@ impl FieldType for Kinds {
     type Fact<'r> = &'r str;
     const EXAMPLES: &'static [&'static str] =
         &["veth", "bridge", "ifb", "dummy", "physical", "loopback"];
+    const OTHER: Option<&'static str> = Some("another");
 
     fn matches(kinds: &Vec<String>, fact: &str, _: &Invocation) -> bool {
         kinds.iter().any(|kind| kind == fact)
@@ -217,6 +219,10 @@ impl FieldType for Globs {
     fn meets(value: &str, asked: &str) -> bool {
         globs_meet(value, asked)
     }
+
+    fn points(value: &str, others: &Texts) -> Texts {
+        points::of_glob(value, others)
+    }
 }
 
 /// Globs of names of links, each of which is in a namespace.
@@ -254,6 +260,10 @@ impl FieldType for LinkNames {
 
     fn meets(value: &str, asked: &str) -> bool {
         globs_meet(value, asked)
+    }
+
+    fn points(value: &str, others: &Texts) -> Texts {
+        points::of_glob(value, others)
     }
 
     /// The kernel chooses the name of a link that is created without one.
@@ -301,6 +311,10 @@ impl FieldType for Keys {
         asked == "*" || each_segment(value, asked, globs_meet)
     }
 
+    fn points(value: &str, others: &Texts) -> Texts {
+        points::of_key(value, others)
+    }
+
     fn flaws(keys: &Texts) -> Vec<Flaw> {
         let is_below_net = |key: &str| {
             let first = segments(key)[0];
@@ -331,6 +345,7 @@ impl FieldType for Owners {
     type Values = Vec<Owner>;
     type Fact<'r> = &'r str;
     const EXAMPLES: &'static [&'static str] = Owner::WORDS;
+    const OTHER: Option<&'static str> = Some("another");
 
     fn matches(owners: &Vec<Owner>, mark: &str, invocation: &Invocation) -> bool {
         owners.iter().any(|owner| owner.has(mark, invocation))
@@ -395,6 +410,10 @@ impl FieldType for Networks {
         Self::covers(value, asked)
     }
 
+    fn points(value: &str, others: &Texts) -> Texts {
+        points::of_network(value, others)
+    }
+
     fn aggregate(networks: &Texts) -> Texts {
         let networks: Vec<IpNet> = networks.iter().filter_map(|n| n.parse().ok()).collect();
         let together = IpNet::aggregate(&networks);
@@ -410,6 +429,7 @@ impl FieldType for Numbers {
     type Fact<'r> = u32;
     const IS_NUMBER: bool = true;
     const EXAMPLES: &'static [&'static str] = &["254", "100", "0"];
+    const OTHER: Option<&'static str> = Some("4294967295");
 
     fn matches(numbers: &Vec<u32>, fact: u32, _: &Invocation) -> bool {
         numbers.contains(&fact)
@@ -444,6 +464,10 @@ impl<N: Number + 'static> FieldType for Ranges<N> {
 
     fn meets(value: &str, asked: &str) -> bool {
         Self::covers(value, asked)
+    }
+
+    fn points(value: &str, others: &Texts) -> Texts {
+        points::of_range::<N>(value, others)
     }
 
     fn aggregate(ranges: &Texts) -> Texts {
@@ -492,6 +516,10 @@ impl FieldType for Directories {
         let below = format!("{}/*", value.trim_end_matches('/'));
         globs_meet(value, asked) || globs_meet(&below, asked)
     }
+
+    fn points(value: &str, others: &Texts) -> Texts {
+        points::of_directory(value, others)
+    }
 }
 
 /// Files, by exact path; none, when left out.
@@ -502,6 +530,7 @@ impl FieldType for Files {
     type Fact<'r> = StorePath<'r>;
     const LEFT_OUT_IS_ALL: bool = false;
     const EXAMPLES: &'static [&'static str] = &["/etc/resolv.conf", "/etc/hosts", RESOLV_CONF];
+    const OTHER: Option<&'static str> = Some("/another");
 
     fn matches(files: &Vec<File>, place: StorePath<'_>, _: &Invocation) -> bool {
         files

@@ -8,7 +8,7 @@ use super::super::invocation::Invocation;
 use super::super::namespace::Namespace;
 use super::super::rule::RuleFields;
 use super::super::rule::declare::rule;
-use super::super::rule::{Sentence, listed};
+use super::super::rule::{Rule, Sentence, listed};
 use super::super::verb::Verb;
 use super::commands::{Family, Hook, StatementKind};
 use super::tables;
@@ -61,6 +61,10 @@ rule! {
             on_each
         }
     }
+
+        fn together(rules: &[Self]) -> Vec<String> {
+            in_regular_chains(rules)
+        }
 
         fn sentence(rule: &mut Sentence<'_>) -> String {
             sentence(rule)
@@ -197,6 +201,42 @@ impl Subject {
             _ => None,
         }
     }
+}
+
+/// The statements that are allowed in a chain without a hook, which each hook of the grant may lead to. A grant with fewer
+/// hooks may allow more of them.
+fn in_regular_chains(rules: &[FirewallRule]) -> Vec<String> {
+    let is_met = |r: &Requirement| {
+        let each = FirewallRule::spread(rules, r.clone());
+        let is_met = |r| {
+            rules
+                .iter()
+                .any(|rule| rule.miss(r, &Invocation::default()).is_none())
+        };
+        each.iter().all(is_met)
+    };
+    let mut sentences = Vec::new();
+    for (namespace, family) in Namespace::ALL
+        .iter()
+        .flat_map(|n| Family::ALL.iter().map(|f| (*n, *f)))
+    {
+        let statement = |kind: StatementKind| Requirement {
+            verb: Verb::Write,
+            subject: Subject::Statement { kind, hook: None },
+            ..Requirement::reading(namespace, family, "")
+        };
+        let allowed = StatementKind::ALL
+            .iter()
+            .filter(|kind| is_met(&statement(**kind)));
+        sentences.extend(allowed.map(|kind| {
+            format!(
+                "write its own tables of {}, whose rules in chains without a hook may {}, in {namespace}",
+                family.word(),
+                kind.word()
+            )
+        }));
+    }
+    sentences
 }
 
 /// What a rule allows in the plugin's own tables, then in the reference plugin's.

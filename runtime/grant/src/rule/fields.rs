@@ -192,6 +192,22 @@ impl RuleFields {
             .collect()
     }
 
+    /// The fields that the rule does not have and others of its verbs may: it allows every value of them.
+    pub fn unbounded(&self) -> Vec<&'static str> {
+        let unused = self.unused();
+        let is_open = |field: &&Field| {
+            let key = field.key;
+            let is_matched =
+                field.left_out_is_all && !field.is_alternative && !unused.contains(&key);
+            is_matched && key != "verbs" && self.get(key).is_none()
+        };
+        self.described()
+            .iter()
+            .filter(is_open)
+            .map(|f| f.key)
+            .collect()
+    }
+
     /// One rule for each verb, with the fields that operations of the verb are matched with.
     fn for_each_verb(&self) -> Vec<Self> {
         let of_verb = |verb: Verb| {
@@ -204,11 +220,12 @@ impl RuleFields {
         self.verbs().into_iter().map(of_verb).collect()
     }
 
-    /// One rule for each combination of values. An empty list of an alternative field stays as it is.
+    /// One rule for each combination of values. An empty list stays as it is: it matches what has no value, such as a
+    /// link that is not there.
     fn product(&self) -> Vec<Self> {
         let mut rules = vec![Self::new(self.capability)];
         for (field, values) in &self.fields {
-            if values.is_empty() && self.is_alternative(field) && !self.has_place() {
+            if values.is_empty() && !(self.is_alternative(field) && self.has_place()) {
                 rules = rules
                     .iter()
                     .map(|rule| rule.clone().with(field, values))

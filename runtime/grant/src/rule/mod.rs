@@ -6,6 +6,7 @@
 //! | `matching` | how a rule's fields are matched, and which came closest |
 //! | `fields` | a rule as its fields: what the tools compare and put together |
 //! | `draft` | the rule that allows what an operation did |
+//! | `points` | rules for a single object each, by which two grants are told apart |
 //! | `possible` | what a rule allows of a question that leaves something open |
 //! | `sentence` | a rule in words |
 
@@ -13,6 +14,7 @@ pub(crate) mod declare;
 mod draft;
 mod fields;
 mod matching;
+mod points;
 mod possible;
 mod sentence;
 
@@ -75,6 +77,12 @@ pub trait Rule: VerbSet + Listed {
         vec![rule]
     }
 
+    /// Says what the rules of a grant allow only together, a sentence for each, where that can grow although each rule
+    /// allows less.
+    fn together(_rules: &[Self]) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Joins the parts that `split` made.
     fn gather(parts: Vec<RuleFields>) -> Vec<RuleFields> {
         parts
@@ -90,6 +98,8 @@ pub struct Description {
     /// Whether a rule is only a name.
     pub is_name: bool,
     pub(crate) sentence: fn(&mut Sentence<'_>) -> String,
+    /// What the rules of a grant allow only together.
+    pub together: fn(&Capabilities) -> Vec<String>,
     pub(crate) split: fn(RuleFields) -> Vec<RuleFields>,
     pub(crate) gather: fn(Vec<RuleFields>) -> Vec<RuleFields>,
 }
@@ -103,6 +113,7 @@ impl Description {
             fields: R::FIELDS,
             is_name: R::IS_NAME,
             sentence: R::sentence,
+            together: |capabilities| R::together(R::of(capabilities)),
             split: R::split,
             gather: R::gather,
         }

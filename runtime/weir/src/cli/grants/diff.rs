@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::cli::policy::compare::{Change, Difference, compare};
+use crate::cli::policy::compare::{Change, Difference, Networks, compare};
 use crate::cli::policy::describe::subject;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 use weir_files::Paths;
+use weir_grant::pattern::is_glob;
 use weir_grant::{Capability, Document};
 use weir_sandbox::{Origin, Sandbox, parse_grant};
 
@@ -150,33 +151,96 @@ fn print(difference: &Difference) {
         impossible,
         more_networks,
         fewer_networks,
-        ..
+        members,
     } = difference;
-    print_changes("With the second, a plugin can", possible, more_networks);
-    print_changes("It can no longer", impossible, fewer_networks);
-    let is_same =
-        |changes: &[Change], networks: &[String]| changes.is_empty() && networks.is_empty();
-    if is_same(possible, more_networks) && is_same(impossible, fewer_networks) {
+    print_networks(
+        "With the second, a plugin can run on",
+        "so far",
+        more_networks,
+    );
+    print_networks("It no longer runs on", "still", fewer_networks);
+    let groups = [
+        (
+            "With the second, a plugin can",
+            "",
+            possible,
+            whole as Group,
+        ),
+        (
+            "With the second, a plugin can do more of this",
+            "so far",
+            possible,
+            part,
+        ),
+        ("It can do less of this", "still", impossible, part),
+        ("It can no longer", "", impossible, whole),
+        (
+            "It is not certain whether more or the same of this is allowed",
+            "so far",
+            possible,
+            uncertain,
+        ),
+        (
+            "It is not certain whether less or the same of this is allowed",
+            "still",
+            impossible,
+            uncertain,
+        ),
+    ];
+    for (title, other, changes, is_in) in groups {
+        let changes: Vec<&Change> = changes.iter().filter(|change| is_in(change)).collect();
+        print_changes(title, other, &changes);
+    }
+    let changed = possible.len() + impossible.len() + more_networks.len() + fewer_networks.len();
+    if changed == 0 {
         print_line!("They allow the same operations.");
     }
-    for member in &difference.members {
+    for member in members {
         say!("{}: {} -> {}", member.key, member.from, member.to);
     }
 }
 
-fn print_changes(title: &str, changes: &[Change], networks: &[String]) {
-    if changes.is_empty() && networks.is_empty() {
-        return;
+type Group = fn(&Change) -> bool;
+
+/// Of which the other grant allows nothing.
+fn whole(change: &Change) -> bool {
+    change.certain && change.other_allows.is_empty()
+}
+
+/// Of which the other grant allows a part.
+fn part(change: &Change) -> bool {
+    change.certain && !change.other_allows.is_empty()
+}
+
+fn uncertain(change: &Change) -> bool {
+    !change.certain
+}
+
+fn print_networks(title: &str, other: &str, networks: &[Networks]) {
+    if !networks.is_empty() {
+        print_line!("{title}");
     }
-    print_line!("{title}");
-    for network in networks {
-        match network.as_str() {
-            "*" => print_line!("  * networks: run on every network of the node's own"),
-            "*/*" => {
-                print_line!("  * networks: run on every network of a NetworkAttachmentDefinition")
-            }
-            network => say!("  * networks: run on the network {network}"),
+    for Networks { glob, other_covers } in networks {
+        say!("  * {}", networks_of(glob));
+        for covered in other_covers {
+            say!("    {other}: {}", networks_of(covered));
         }
+    }
+}
+
+fn networks_of(glob: &str) -> String {
+    match glob {
+        "*" => "every network of the node's own".to_owned(),
+        "*/*" => "every network of a NetworkAttachmentDefinition".to_owned(),
+        glob if is_glob(glob) => format!("the networks `{glob}`"),
+        network => format!("the network `{network}`"),
+    }
+}
+
+/// `other` says when the other grant allows what is printed below a change.
+fn print_changes(title: &str, other: &str, changes: &[&Change]) {
+    if !changes.is_empty() {
+        print_line!("{title}");
     }
     for change in changes {
         let whose = if change.for_tenants {
@@ -186,6 +250,9 @@ fn print_changes(title: &str, changes: &[Change], networks: &[String]) {
         };
         let text = format!("{whose}{}: {}", change.capability, change.what);
         print_line!("{}", wrapped(&text, "  * "));
+        for allowed in &change.other_allows {
+            print_line!("{}", wrapped(&format!("{other}: {}", allowed.what), "    "));
+        }
     }
 }
 

@@ -18,6 +18,9 @@ use weir_grant::{
 };
 use weir_sandbox::{Loaded, Undecided, read_grant};
 
+use crate::cli::policy::least::{LackingRule, lacking_rules};
+use crate::cli::policy::suggest::WithoutRule;
+
 use super::document::wrapped;
 use super::grant_state::{self, Grant, State};
 use super::replay::replay;
@@ -93,6 +96,9 @@ struct Explanation {
     severity: Option<Severity>,
     /// What must be allowed for the operation to be.
     needs: Vec<String>,
+    /// The member of `spec` whose rules apply: `capabilities`, or `tenants.capabilities`.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    section: &'static str,
     /// The document's name, and where it is from; none if no grant applies.
     grant: Option<String>,
     from: Option<String>,
@@ -110,6 +116,12 @@ struct Explanation {
     /// The field in which the closest rule missed.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
+    /// For a denial, the least rules that would allow it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    would_allow: Vec<LackingRule>,
+    /// For a denial, what no rule can allow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    without_rule: Vec<WithoutRule>,
 }
 
 #[derive(Serialize)]
@@ -354,26 +366,42 @@ impl Explanation {
     /// Allowed unless there is already a reason against it.
     fn decided(self, question: &Question, section: Section, capabilities: &Capabilities) -> Self {
         let rule = |name: &String| rule(section, capabilities, name);
+        let own = Self {
+            section: match section {
+                Section::Node => "capabilities",
+                Section::Tenants => "tenants.capabilities",
+            },
+            ..self
+        };
         let operation = &question.operation;
         match operation.decide(capabilities, &question.invocation) {
             Decision::Allowed { rules } => Self {
-                allowed: self.because.is_none() && question.refused.is_none(),
+                allowed: own.because.is_none() && question.refused.is_none(),
                 refused: question.refused.clone(),
                 rules: rules.iter().filter_map(rule).collect(),
-                ..self
+                ..own
             },
             Decision::Denied {
                 requirement,
                 closest,
-            } => Self {
-                missing: Some(requirement),
-                rules: closest
-                    .iter()
-                    .filter_map(|closest| rule(&closest.rule))
-                    .collect(),
-                field: closest.map(|closest| closest.field),
-                ..self
-            },
+            } => {
+                let lacking = lacking_rules(&**operation, &question.invocation, capabilities);
+                let (would_allow, without_rule) = match lacking {
+                    Ok(rules) => (rules, Vec::new()),
+                    Err(without_rule) => (Vec::new(), without_rule),
+                };
+                Self {
+                    missing: Some(requirement),
+                    rules: closest
+                        .iter()
+                        .filter_map(|closest| rule(&closest.rule))
+                        .collect(),
+                    field: closest.map(|closest| closest.field),
+                    would_allow,
+                    without_rule,
+                    ..own
+                }
+            }
         }
     }
 }
@@ -442,6 +470,32 @@ fn print(explanation: &Explanation) {
             print_line!("  it has no rule for this capability");
         }
         (_, rules) => rules.iter().for_each(print_rule),
+    }
+    if plugin != internal_grant::NAME {
+        print_would_allow(explanation);
+    }
+}
+
+/// What would allow a denied operation, and how much else that would allow.
+fn print_would_allow(explanation: &Explanation) {
+    for rule in &explanation.would_allow {
+        let section = &explanation.section;
+        say!(
+            "  the least rule that would allow it, below `spec.{section}.{}`:",
+            rule.capability
+        );
+        say!("    {}", rule.line());
+        let networks = explanation.networks.clone();
+        let on = if networks.is_empty() {
+            "on no network".to_owned()
+        } else {
+            format!("on {}", joined(networks, "and"))
+        };
+        let allows = format!("allows every container {on}: {}", rule.allows());
+        print_line!("{}", wrapped(&allows, "    "));
+    }
+    for WithoutRule { need, because } in &explanation.without_rule {
+        say!("  no rule can allow it to {need}: {because}");
     }
 }
 

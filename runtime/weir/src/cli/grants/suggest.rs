@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::BuildHasher;
 use std::path::PathBuf;
 
+use crate::cli::policy::suggest::reads::{ReadingFunctions, Reads};
 use crate::cli::policy::suggest::{Recorded, WithoutRule, networks_given, suggest};
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
@@ -13,13 +14,15 @@ use serde::Serialize;
 use weir_files::Paths;
 use weir_grant::document::{API_VERSION, Digest, KIND, Metadata, PluginReference, Spec, Tenants};
 use weir_grant::pattern::Pattern;
+use weir_grant::phrase::joined;
 use weir_grant::query::Query;
 use weir_grant::{Document, Limits, Section};
-use weir_sandbox::Catalogue;
+use weir_sandbox::{Catalogue, Sandbox};
 
 use super::document::to_yaml;
 use super::grant_state;
 use super::replay::{Unknown, replay};
+use super::show_error;
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::cli::outside::refuse;
 use crate::cli::record::{Record, Verdict};
@@ -53,6 +56,9 @@ struct Suggestion {
     attachments: usize,
     /// Whether reads were recorded.
     reads: bool,
+    /// If not, what was worked out from the component's imports; none if this node does not have the component.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reads_from_imports: Option<Reads>,
     /// Denied operations that the grant leaves denied.
     denied: u64,
     /// Records that were not used, because they have no known operation.
@@ -112,9 +118,40 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     }
     let built_in = Catalogue::is_built_in(plugin);
     let mut suggestion = collected.suggestion(plugin, left_out, built_in)?;
+    if !suggestion.reads {
+        add_reads(paths, &mut suggestion)?;
+    }
     keep_limits(paths, network, &mut suggestion);
     arguments.format.print(&suggestion, print)?;
     Ok(Answer::Yes)
+}
+
+/// Adds the reads that the recorded component imports functions for, if this node has it.
+fn add_reads(paths: &Paths, suggestion: &mut Suggestion) -> Result<()> {
+    let spec = &mut suggestion.document.spec;
+    let sandbox = Sandbox::new(paths.clone(), false).map_err(show_error)?;
+    let Ok(plugin) = sandbox.catalogue().find(&spec.plugin.name) else {
+        return Ok(());
+    };
+    let is_recorded = |digest: &Digest| *digest == plugin.digest;
+    if !spec.plugin.digest.as_ref().is_none_or(is_recorded) {
+        return Ok(());
+    }
+    let component = plugin.component().map_err(show_error)?;
+    let imported = sandbox
+        .inspect(&component)
+        .map_err(show_error)?
+        .imports
+        .functions;
+    let add = |capabilities| Reads::add_to(capabilities, &imported).map_err(|why| anyhow!(why));
+    let mut reads = add(&mut spec.capabilities)?;
+    if let Some(tenants) = &mut spec.tenants {
+        let of_tenants = add(&mut tenants.capabilities)?;
+        reads.added_for.extend(of_tenants.added_for);
+        reads.unknown_for.extend(of_tenants.unknown_for);
+    }
+    suggestion.reads_from_imports = Some(reads);
+    Ok(())
 }
 
 /// Gives the suggestion the limits of the plugin's grant in force, if it has one: what was recorded ran within them.
@@ -220,6 +257,7 @@ impl Collected {
             operations: self.operations,
             attachments: self.attachments.len(),
             reads,
+            reads_from_imports: None,
             denied: self.denied,
             left_out,
             without_rule,
@@ -235,13 +273,11 @@ fn print(suggestion: &Suggestion) {
         attachments,
         ..
     } = suggestion;
+    print_reads(suggestion);
     print_line!(
         "# Suggested from {operations} operations of {attachments} attachments, and no wider than"
     );
     print_line!("# these: review every rule, and widen what other configurations need.");
-    if !suggestion.reads {
-        print_line!("# What the plugin reads was not recorded: `weir grants learn` records it.");
-    }
     if suggestion.denied > 0 {
         print_line!(
             "# {} operations were denied, and still are; `--denied` allows them.",
@@ -261,6 +297,47 @@ fn print(suggestion: &Suggestion) {
         }
     }
     print_text!("{}", to_yaml(&suggestion.document));
+}
+
+/// Says first whether a plugin can run with a grant that is made without its reads.
+fn print_reads(suggestion: &Suggestion) {
+    if suggestion.reads {
+        return;
+    }
+    let does_not_run = |why: &str| {
+        print_line!("# The plugin does not run with this grant: {why}.");
+        print_line!("# What it reads was not recorded: `weir grants learn` records it.");
+    };
+    match &suggestion.reads_from_imports {
+        None => {
+            does_not_run("reads are missing, and this node does not have the recorded component")
+        }
+        Some(reads) => {
+            if !reads.unknown_for.is_empty() {
+                let functions = functions(&reads.unknown_for);
+                does_not_run(&format!(
+                    "it imports {functions}, and no rule shows for what"
+                ));
+            }
+            if !reads.added_for.is_empty() {
+                let added = functions(&reads.added_for);
+                print_line!(
+                    "# Reads were not recorded: `read` is added for what the plugin changes, since it imports"
+                );
+                print_line!("# {added}.");
+            }
+        }
+    }
+}
+
+/// `link.get and sysctl.read`
+fn functions(reading: &ReadingFunctions) -> String {
+    let functions = reading.iter().flat_map(|(capability, functions)| {
+        functions
+            .iter()
+            .map(move |function| format!("{capability}.{function}"))
+    });
+    joined(functions.collect(), "and")
 }
 
 /// Prints operations that no rule can allow, of which a plugin may have tried very many.

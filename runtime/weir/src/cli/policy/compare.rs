@@ -1,11 +1,13 @@
 //! Compares two grants: what becomes possible with the second, and what is no longer possible.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::points::{in_common, is_new_for_certain};
 use bytesize::ByteSize;
 use serde::Serialize;
 use weir_grant::document::Spec;
-use weir_grant::pattern::{Pattern, network_covers};
+use weir_grant::pattern::{Pattern, network_covers, networks_meet};
 use weir_grant::rule::{RuleFields, merge, rules_of, sentence};
 use weir_grant::size::Exact;
 use weir_grant::{Capabilities, Capability, Document, Section};
@@ -13,19 +15,19 @@ use weir_grant::{Capabilities, Capability, Document, Section};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
-    /// What only the second allows, capability by capability.
+    /// What only the second allows, capability by capability, and what it may be that only it allows.
     pub possible: Vec<Change>,
     /// What only the first allows.
     pub impossible: Vec<Change>,
     /// Globs of networks on which only the second lets the plugin run.
-    pub more_networks: Vec<String>,
+    pub more_networks: Vec<Networks>,
     /// On which only the first does.
-    pub fewer_networks: Vec<String>,
+    pub fewer_networks: Vec<Networks>,
     /// Other members of the documents.
     pub members: Vec<Member>,
 }
 
-/// What is allowed in one capability by one of two grants.
+/// What is allowed in one capability by one of two grants, and not, or not all of it, by the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Change {
@@ -33,10 +35,41 @@ pub struct Change {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub for_tenants: bool,
     pub capability: Capability,
+    /// Whether an operation is known that only this grant allows. If not, the other may allow all of it in several rules.
+    pub certain: bool,
     /// "create interfaces of kind bridge, on the host".
     pub what: String,
-    /// The same as a rule.
+    /// The same as a rule; null for what only several rules allow together.
     pub rule: serde_json::Value,
+    /// What the other grant allows that has something in common with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_allows: Vec<Allowed>,
+}
+
+/// Networks on which one of two grants lets the plugin run, and the other on none of them or on a part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Networks {
+    pub glob: String,
+    /// The globs of the other grant that have networks in common with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_covers: Vec<String>,
+}
+
+/// What a rule allows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Allowed {
+    pub what: String,
+    pub rule: serde_json::Value,
+}
+
+impl Allowed {
+    fn by(rule: &RuleFields) -> Self {
+        Self {
+            what: sentence(rule),
+            rule: rule.to_json(),
+        }
+    }
 }
 
 /// A member of a document that has another value.
@@ -108,10 +141,19 @@ fn networks(patterns: &[Pattern]) -> String {
 }
 
 /// The globs of the second that none of the first covers.
-fn uncovered(first: &[Pattern], second: &[Pattern]) -> Vec<String> {
+fn uncovered(first: &[Pattern], second: &[Pattern]) -> Vec<Networks> {
     let first = globs(first);
     let is_new = |glob: &String| !first.iter().any(|wide| network_covers(wide, glob));
-    globs(second).into_iter().filter(is_new).collect()
+    let common = |glob: &str| {
+        let common = first.iter().filter(|other| networks_meet(glob, other));
+        common.cloned().collect()
+    };
+    let new = globs(second).into_iter().filter(is_new);
+    new.map(|glob| Networks {
+        other_covers: common(&glob),
+        glob,
+    })
+    .collect()
 }
 
 fn globs(patterns: &[Pattern]) -> BTreeSet<String> {
@@ -156,22 +198,95 @@ fn added(first: &Spec, second: &Spec) -> Vec<Change> {
 }
 
 fn added_in(section: Section, first: &Capabilities, second: &Capabilities) -> Vec<Change> {
-    let mut changes = Vec::new();
-    for capability in Capability::ALL {
-        let before = together(first, capability);
-        let is_new = |part: &RuleFields| !before.iter().any(|rule| rule.covers(part));
-        let after = rules_of(second, capability);
-        let new = after.iter().flat_map(RuleFields::split).filter(is_new);
-        changes.extend(merge(new.collect()).iter().map(|rule| Change {
-            for_tenants: section == Section::Tenants,
-            capability,
-            what: sentence(rule),
-            rule: rule.to_json(),
-        }));
+    let added = |capability| {
+        let mut changes = added_by_rules(capability, first, second);
+        if changes.is_empty() {
+            changes = added_together(capability, first, second);
+        }
+        changes
+    };
+    let mut changes: Vec<Change> = Capability::ALL.into_iter().flat_map(added).collect();
+    for change in &mut changes {
+        change.for_tenants = section == Section::Tenants;
     }
     changes
 }
 
+fn added_by_rules(
+    capability: Capability,
+    first: &Capabilities,
+    second: &Capabilities,
+) -> Vec<Change> {
+    let before = together(first, capability);
+    let is_new = |part: &RuleFields| !before.iter().any(|rule| rule.covers(part));
+    let after = rules_of(second, capability);
+    let new = after.iter().flat_map(RuleFields::split).filter(is_new);
+    let others: Vec<RuleFields> = rules_of(first, capability)
+        .iter()
+        .flat_map(RuleFields::split)
+        .collect();
+    let mut alike: BTreeMap<(Reverse<bool>, bool), Vec<(RuleFields, Vec<RuleFields>)>> =
+        BTreeMap::new();
+    for part in new {
+        let certain = is_new_for_certain(&part, &before);
+        let common = in_common(&part, &others);
+        let kind = (Reverse(certain), !common.is_empty());
+        alike.entry(kind).or_default().push((part, common));
+    }
+    let changes = alike
+        .into_iter()
+        .flat_map(|((Reverse(certain), _), parts)| {
+            let (parts, common): (Vec<RuleFields>, Vec<Vec<RuleFields>>) =
+                parts.into_iter().unzip();
+            let of_rule = |rule: RuleFields| {
+                let own = parts
+                    .iter()
+                    .zip(&common)
+                    .filter(|(part, _)| rule.covers(part));
+                let mut other: Vec<RuleFields> =
+                    own.flat_map(|(_, common)| common.clone()).collect();
+                other.sort();
+                other.dedup();
+                let Allowed { what, rule } = Allowed::by(&rule);
+                Change {
+                    for_tenants: false,
+                    capability,
+                    certain,
+                    what,
+                    rule,
+                    other_allows: merge(other).iter().map(Allowed::by).collect(),
+                }
+            };
+            merge(parts.clone())
+                .into_iter()
+                .map(of_rule)
+                .collect::<Vec<Change>>()
+        });
+    changes.collect()
+}
+
+/// What several rules of the second allow together, and those of the first do not.
+fn added_together(
+    capability: Capability,
+    first: &Capabilities,
+    second: &Capabilities,
+) -> Vec<Change> {
+    let Some(description) = capability.description() else {
+        return Vec::new();
+    };
+    let before = (description.together)(first);
+    let mut after = (description.together)(second);
+    after.retain(|what| !before.contains(what));
+    let change = |what| Change {
+        for_tenants: false,
+        capability,
+        certain: true,
+        what,
+        rule: serde_json::Value::Null,
+        other_allows: Vec::new(),
+    };
+    after.into_iter().map(change).collect()
+}
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,19 +395,102 @@ mod tests {
         }
     }
 
+    /// What is possible with the second, as `what (other, …)`, with a mark where it is not certain.
+    fn possible(first: &str, second: &str) -> Vec<String> {
+        let of = |capabilities: &str| document(&format!("capabilities: {{ {capabilities} }}"));
+        let found = compare(&of(first), &of(second)).possible;
+        let text = |change: &Change| {
+            let other: Vec<&str> = change
+                .other_allows
+                .iter()
+                .map(|o| o.what.as_str())
+                .collect();
+            let perhaps = if change.certain { "" } else { "perhaps " };
+            format!("{perhaps}{} ({})", change.what, other.join(" / "))
+        };
+        found.iter().map(text).collect()
+    }
+
+    #[test]
+    fn what_is_still_allowed_is_told() {
+        let all =
+            "sysctl: [{ namespace: host, keys: [net.ipv4.conf.all.rp_filter], verbs: [write] }]";
+        let each =
+            "sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.*.rp_filter\"], verbs: [write] }]";
+        assert_eq!(
+            possible(all, each),
+            ["set net.ipv4.conf.*.rp_filter to any value, on the host \
+              (set net.ipv4.conf.all.rp_filter to any value, on the host)"]
+        );
+        assert_eq!(possible(each, all), [""; 0]);
+
+        let veths = "link: [{ namespace: host, kinds: [veth], verbs: [update] }]";
+        let named =
+            "link: [{ namespace: host, kinds: [veth], names: [\"veth*\"], verbs: [update] }]";
+        assert_eq!(
+            possible(named, veths),
+            ["change interfaces of kind veth, on the host \
+              (change interfaces of kind veth, named veth*, on the host)"]
+        );
+        // Globs that overlap, neither of which covers the other.
+        let ends = "link: [{ namespace: host, kinds: [veth], names: [\"*0\"], verbs: [update] }]";
+        assert_eq!(
+            possible(named, ends),
+            ["change interfaces of kind veth, named *0, on the host \
+              (change interfaces of kind veth, named veth*, on the host)"]
+        );
+        let wholly = "link: [{ namespace: container, verbs: [delete] }]";
+        assert_eq!(
+            possible(veths, wholly),
+            ["delete interfaces of every kind, hardware included, in the container ()"]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_not_certain() {
+        let halves = "link: [{ namespace: host, names: [\"[a-m]*\", \"[n-z]*\"], verbs: [read] }]";
+        let letters = "link: [{ namespace: host, names: [\"[a-z]*\"], verbs: [read] }]";
+        let told = possible(halves, letters);
+        assert!(told[0].starts_with("perhaps look at"), "{told:?}");
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            possible(letters, "link: [{ namespace: host, verbs: [read] }]")[0]
+                .starts_with("look at")
+        );
+    }
+
+    /// A statement in a chain without a hook must be allowed on every hook of the grant.
+    #[test]
+    fn fewer_hooks_may_allow_more() {
+        let two = "firewall: [{ namespace: host, families: [inet], hooks: [input], statements: [drop], verbs: [write] }, \
+                   { namespace: host, families: [inet], hooks: [forward], statements: [accept], verbs: [write] }]";
+        let one = "firewall: [{ namespace: host, families: [inet], hooks: [input], statements: [drop], verbs: [write] }]";
+        assert_eq!(
+            possible(two, one),
+            [
+                "write its own tables of inet, whose rules in chains without a hook may drop, in host ()"
+            ]
+        );
+    }
+
     #[test]
     fn on_more_networks_is_more() {
         let found = compare(
             &document("networks: [blue, \"red*\"]"),
             &document("networks: [\"*\"]"),
         );
-        assert_eq!(found.more_networks, ["*"]);
-        assert_eq!(found.fewer_networks, Vec::<String>::new());
+        let networks = |glob: &str, other: &[&str]| Networks {
+            glob: glob.to_owned(),
+            other_covers: other.iter().map(|glob| (*glob).to_owned()).collect(),
+        };
+        assert_eq!(found.more_networks, [networks("*", &["blue", "red*"])]);
+        assert_eq!(found.fewer_networks, []);
         let found = compare(
             &document("networks: [blue, \"red*\"]"),
             &document("networks: [red1, green]"),
         );
-        assert_eq!(found.more_networks, ["green"]);
-        assert_eq!(found.fewer_networks, ["blue", "red*"]);
+        assert_eq!(found.more_networks, [networks("green", &[])]);
+        let fewer = [networks("blue", &[]), networks("red*", &["red1"])];
+        assert_eq!(found.fewer_networks, fewer);
     }
 }

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use serde_json::Value;
 use weir_grant::flow::flow;
+use weir_grant::phrase::joined;
 use weir_grant::query::Query;
-use weir_grant::rule::rules_of;
+use weir_grant::rule::{RuleFields, rules_of, sentence};
 use weir_grant::{Capabilities, Capability, Invocation};
 
 use super::suggest::{WithoutRule, networks_given, suggest_for};
@@ -15,9 +16,31 @@ pub struct LackingRule {
     /// The key of the grant's capabilities below which it belongs.
     pub capability: Capability,
     pub rule: Value,
+    /// What it allows, in words.
+    pub what: String,
+    /// The fields that it does not bound: every value is allowed.
+    pub any: Vec<&'static str>,
 }
 
 impl LackingRule {
+    fn new(rule: &RuleFields) -> Self {
+        Self {
+            capability: rule.capability,
+            rule: rule.to_json(),
+            what: sentence(rule),
+            any: rule.unbounded(),
+        }
+    }
+
+    /// All that it allows: `change interfaces of kind veth, on the host, whatever the attributes`.
+    pub fn allows(&self) -> String {
+        let any: Vec<String> = self.any.iter().map(|key| format!("`{key}`")).collect();
+        if any.is_empty() {
+            return self.what.clone();
+        }
+        format!("{}, whatever the {}", self.what, joined(any, "and"))
+    }
+
     /// The line of the grant: `- { namespace: host, kinds: [veth], verbs: [read] }`.
     pub fn line(&self) -> String {
         format!("- {}", flow(&self.rule))
@@ -50,10 +73,7 @@ pub fn lacking_rules(
     }
     let rules = |capability| {
         let rules = rules_of(&suggested.capabilities, capability).into_iter();
-        rules.map(move |rule| LackingRule {
-            capability,
-            rule: rule.to_json(),
-        })
+        rules.map(|rule| LackingRule::new(&rule))
     };
     Ok(Capability::ALL.into_iter().flat_map(rules).collect())
 }
@@ -86,7 +106,10 @@ mod tests {
     /// The grant with the rules added that an operation lacks.
     fn widened(given: &Capabilities, lacking: &[LackingRule]) -> Capabilities {
         let mut json = serde_json::to_value(given).expect("JSON");
-        for LackingRule { capability, rule } in lacking {
+        for LackingRule {
+            capability, rule, ..
+        } in lacking
+        {
             let rules = json[capability.word()].take();
             let mut rules = rules.as_array().cloned().unwrap_or_default();
             rules.push(rule.clone());
@@ -113,6 +136,11 @@ mod tests {
             [r#"- { namespace: container, kinds: [veth], names: ["{ifname}"], verbs: [update] }"#]
         );
         assert_eq!(lacking[0].capability, Capability::Link);
+        assert_eq!(
+            lacking[0].allows(),
+            "change the attachment's interface, if it is of kind veth, in the container, whatever the `owners` and \
+             `attributes`"
+        );
     }
 
     #[test]

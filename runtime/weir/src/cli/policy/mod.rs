@@ -8,6 +8,7 @@
 //! | `lint` | rules that are wider than they look, and those that no operation can match |
 //! | `compare` | what one grant allows and another does not |
 //! | `least` | the least rules that would allow a denied operation |
+//! | `points` | single operations by which two grants differ, or that both allow |
 //! | `reach` | whether a rule reaches the host |
 //! | `suggest` | the smallest grant that covers what was recorded |
 
@@ -15,6 +16,7 @@ pub mod compare;
 pub mod describe;
 pub mod least;
 pub mod lint;
+mod points;
 pub mod reach;
 pub mod suggest;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use weir_grant::rule::{Bounds, Facts, capabilities, rules_of};
 use weir_grant::{Capabilities, Capability, Decision, Document, Invocation};
 use weir_kit::examples::{Chance, Seeded, operation, operations, rules};
 
-use super::compare::compare;
+use super::compare::{Change, compare};
 use super::lint::remarks;
 use super::suggest::{Recorded, suggest};
 
@@ -31,11 +31,8 @@ fn each_try(try_with: impl Fn(&mut Seeded, Capability)) {
     }
 }
 
-/// A grant without empty lists: one matches what has nothing for its field, such as a look-up of a link that is not
-/// there, and the comparison takes it for a rule that allows nothing.
 fn grant(chance: &mut dyn Chance, capability: Capability) -> Capabilities {
-    let mut rules = rules(chance, capability);
-    rules.retain(|rule| rule.fields.values().all(|values| !values.is_empty()));
+    let rules = rules(chance, capability);
     capabilities(&rules).unwrap_or_else(|why| panic!("{rules:?}: {why}"))
 }
 
@@ -92,7 +89,7 @@ fn what_no_comparison_calls_possible_is_not() {
             let only_second = is_allowed(&*operation, &second) && !is_allowed(&*operation, &first);
             let name = operation.name();
             assert!(
-                !only_second || is_anywhere(&*operation),
+                !only_second,
                 "{name} {}: {first:?} and {second:?}",
                 operation.arguments()
             );
@@ -132,6 +129,36 @@ fn what_may_be_allowed_is_what_the_gate_allows() {
     });
     let (allowed, unbounded) = (allowed.get(), unbounded.get());
     assert!(allowed > 1000 && unbounded > 1000, "{allowed} {unbounded}");
+}
+
+/// What is said to be wholly new is, and what is said to be possible with one is what the other refuses.
+#[test]
+fn what_a_comparison_calls_wholly_new_was_not_allowed() {
+    let compared = std::cell::Cell::new(0);
+    each_try(|chance, capability| {
+        let (first, second) = (grant(chance, capability), grant(chance, capability));
+        let found = compare(&document(&first), &document(&second)).possible;
+        let is_new = |change: &&Change| change.certain && change.other_allows.is_empty();
+        let new = found
+            .into_iter()
+            .filter(|change| is_new(&change) && !change.rule.is_null());
+        for change in new {
+            let rule = serde_json::json!({ capability.word(): [change.rule] });
+            let rule: Capabilities = serde_json::from_value(rule).expect("a rule");
+            for operation in operations(chance, capability, 20) {
+                let is_both = is_allowed(&*operation, &rule) && is_allowed(&*operation, &first);
+                let name = operation.name();
+                assert!(
+                    !is_both,
+                    "{name} {} by {}: {first:?}",
+                    operation.arguments(),
+                    change.what
+                );
+                compared.set(compared.get() + 1);
+            }
+        }
+    });
+    assert!(compared.get() > 1000, "{}", compared.get());
 }
 
 #[test]

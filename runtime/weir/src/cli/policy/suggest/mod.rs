@@ -8,6 +8,7 @@
 //! | `networks` | few networks |
 
 mod networks;
+pub mod reads;
 #[cfg(test)]
 mod tests;
 

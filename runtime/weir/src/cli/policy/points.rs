@@ -1,0 +1,49 @@
+//! Single operations by which two grants differ, or that both allow.
+//!
+//! One rule may cover what several others allow together, and one glob what another does. Which operations are there to
+//! tell is tried with objects at the ends of both, in two invocations.
+
+use weir_grant::Invocation;
+use weir_grant::rule::RuleFields;
+
+/// One as most are, and one with names that no rule has.
+fn invocations() -> [Invocation; 2] {
+    let invocation = |ifname: &str, network: &str, container_id: &str| Invocation {
+        ifname: ifname.to_owned(),
+        network: network.to_owned(),
+        container_id: container_id.to_owned(),
+    };
+    [
+        invocation("eth0", "blue", "5f3c"),
+        invocation("Zq9-if", "Zq9-net", "Zq9-id"),
+    ]
+}
+
+/// Whether an object is known that a part of a rule allows, and none of the rules before.
+pub(super) fn is_new_for_certain(part: &RuleFields, before: &[RuleFields]) -> bool {
+    invocations().iter().any(|invocation| {
+        let part = part.of_invocation(invocation);
+        let before: Vec<RuleFields> = before
+            .iter()
+            .map(|rule| rule.of_invocation(invocation))
+            .collect();
+        let points = part.points(&before.iter().collect::<Vec<_>>());
+        let is_new = |point: &RuleFields| !before.iter().any(|rule| rule.covers(point));
+        points.iter().any(is_new)
+    })
+}
+
+/// The parts of other rules that allow an object that this part allows as well.
+pub(super) fn in_common(part: &RuleFields, others: &[RuleFields]) -> Vec<RuleFields> {
+    let is_common = |other: &&RuleFields| {
+        invocations().iter().any(|invocation| {
+            let (part, other) = (
+                part.of_invocation(invocation),
+                other.of_invocation(invocation),
+            );
+            let points = part.points(&[&other]);
+            points.iter().any(|point| other.covers(point))
+        })
+    };
+    others.iter().filter(is_common).cloned().collect()
+}
