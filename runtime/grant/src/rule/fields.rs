@@ -255,6 +255,34 @@ impl RuleFields {
             && self.has_place() == other.has_place()
     }
 
+    /// Of this rule, what concerns the verb and the namespace of a part from [`RuleFields::split`]; none if they have nothing
+    /// in common, as far as their fields show one by one.
+    #[must_use]
+    pub fn in_common_with(&self, part: &Self) -> Option<Self> {
+        let meets = |(key, values): (&String, &Texts)| match (self.field(key), self.get(key)) {
+            (None, _) | (_, None) => key == "verbs" || self.covers_field(key, values),
+            (Some(field), Some(own)) => {
+                let meet = |a: &String, b: &String| (field.meets)(a, b) || (field.meets)(b, a);
+                values.is_empty() || own.iter().any(|a| values.iter().any(|b| meet(a, b)))
+            }
+        };
+        let has_verb = part.verbs().iter().any(|verb| self.verbs().contains(verb));
+        let is_about_alike =
+            self.capability == part.capability && self.has_place() == part.has_place();
+        if !is_about_alike || !has_verb || !part.fields.iter().all(meets) {
+            return None;
+        }
+        let mut common = self.clone().with("verbs", part.verbs());
+        if let Some(namespace) = part.get("namespace") {
+            common = common.with("namespace", namespace);
+        }
+        let unused = common.unused();
+        common
+            .fields
+            .retain(|field, _| !unused.contains(&field.as_str()));
+        Some(common)
+    }
+
     fn covers_field(&self, key: &str, theirs: &Texts) -> bool {
         let field = self.field(key);
         let Some(own) = self.get(key) else {

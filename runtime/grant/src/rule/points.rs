@@ -7,7 +7,7 @@ use crate::field::{Field, Texts};
 use crate::invocation::Invocation;
 
 /// The most rules that are made of one.
-const MOST: usize = 4096;
+const MOST: usize = 256;
 
 impl RuleFields {
     /// Replaces the placeholders by an invocation's values.
@@ -30,25 +30,34 @@ impl RuleFields {
     /// begin and end. Of a rule that bounds less than the others, they bound what the others do.
     ///
     /// Placeholders must have been [replaced](RuleFields::of_invocation).
-    pub fn points(&self, others: &[&RuleFields]) -> Vec<RuleFields> {
-        let mut points = vec![Self::new(self.capability)];
-        for (key, values) in self.points_of_fields(others) {
-            let longer = points
-                .iter()
-                .flat_map(|rule| values.iter().map(|value| rule.clone().with(&key, [value])));
-            points = longer.take(MOST).collect();
-        }
-        for point in &mut points {
-            let empty = self.fields.iter().filter(|(_, values)| values.is_empty());
+    pub fn points<'a>(
+        &'a self,
+        others: &[RuleFields],
+    ) -> impl Iterator<Item = RuleFields> + use<'a> {
+        let fields = self.points_of_fields(others);
+        let count = fields.values().map(Vec::len).fold(1, usize::saturating_mul);
+        (0..count.min(MOST)).map(move |number| self.point(&fields, number))
+    }
+
+    /// The combination of values with this number.
+    fn point(&self, fields: &BTreeMap<&'static str, Vec<String>>, mut number: usize) -> Self {
+        let mut point = Self::new(self.capability);
+        for (key, values) in fields {
+            let value = &values[number % values.len()];
+            number /= values.len();
             point
                 .fields
-                .extend(empty.map(|(key, _)| (key.clone(), Texts::new())));
+                .insert((*key).to_owned(), Texts::from([value.clone()]));
         }
-        points
+        let empty = self.fields.iter().filter(|(_, values)| values.is_empty());
+        point
+            .fields
+            .extend(empty.map(|(key, _)| (key.clone(), Texts::new())));
+        point
     }
 
     /// The single values of each field that the rule, or one of the others, bounds.
-    fn points_of_fields(&self, others: &[&RuleFields]) -> BTreeMap<String, Texts> {
+    fn points_of_fields(&self, others: &[RuleFields]) -> BTreeMap<&'static str, Vec<String>> {
         let unused = self.unused();
         let is_compared = |field: &&Field| {
             !field.is_alternative && field.left_out_is_all && !unused.contains(&field.key)
@@ -71,7 +80,7 @@ impl RuleFields {
                 .flat_map(|value| (field.points)(value, &bounded))
                 .collect();
             if !values.is_empty() {
-                points.insert(field.key.to_owned(), values);
+                points.insert(field.key, values.into_iter().collect());
             }
         }
         points
@@ -105,12 +114,11 @@ mod tests {
     fn each_is_covered_by_its_rule() {
         let others =
             parts(r#"{"names": ["veth1*", "eth?"], "kinds": ["veth"], "owners": ["network"]}"#);
-        let others: Vec<&RuleFields> = others.iter().collect();
         let all = parts(
             r#"{"names": ["veth*", "*0"], "kinds": ["veth", "bridge"], "verbs": ["update"]}"#,
         );
         for part in &all {
-            let points = part.points(&others);
+            let points: Vec<RuleFields> = part.points(&others).collect();
             assert!(points.len() > 10, "{points:?}");
             assert!(
                 points.iter().all(|point| part.covers(point)),
@@ -123,7 +131,7 @@ mod tests {
     fn what_is_left_out_is_bounded_as_by_the_others() {
         let other = parts(r#"{"namespace": "host", "kinds": ["veth"], "verbs": ["read"]}"#);
         let all = parts(r#"{"namespace": "host", "verbs": ["read"]}"#);
-        let points = all[0].points(&[&other[0]]);
+        let points: Vec<RuleFields> = all[0].points(&other[..1]).collect();
         assert!(
             points.iter().any(|point| !other[0].covers(point)),
             "{points:?}"

@@ -109,7 +109,9 @@ impl RuleFields {
                     values.iter().filter(meets).cloned().collect()
                 }
             };
-            if meeting.is_empty() {
+            // An empty list allows what has nothing for its field.
+            let may_have_nothing = matches!(facts.fields.get(field.key), Some(Has::Nothing));
+            if meeting.is_empty() && !may_have_nothing {
                 return None;
             }
             bounds.insert(field.key.to_owned(), meeting);

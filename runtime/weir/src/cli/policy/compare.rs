@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::points::{in_common, is_new_for_certain};
+use super::points::is_new_for_certain;
 use bytesize::ByteSize;
 use serde::Serialize;
 use weir_grant::document::Spec;
@@ -221,15 +221,15 @@ fn added_by_rules(
     let is_new = |part: &RuleFields| !before.iter().any(|rule| rule.covers(part));
     let after = rules_of(second, capability);
     let new = after.iter().flat_map(RuleFields::split).filter(is_new);
-    let others: Vec<RuleFields> = rules_of(first, capability)
-        .iter()
-        .flat_map(RuleFields::split)
-        .collect();
+    let others = rules_of(first, capability);
     let mut alike: BTreeMap<(Reverse<bool>, bool), Vec<(RuleFields, Vec<RuleFields>)>> =
         BTreeMap::new();
     for part in new {
-        let certain = is_new_for_certain(&part, &before);
-        let common = in_common(&part, &others);
+        let common = others
+            .iter()
+            .filter_map(|other| other.in_common_with(&part));
+        let common: Vec<RuleFields> = common.collect();
+        let certain = common.is_empty() || is_new_for_certain(&part, &before);
         let kind = (Reverse(certain), !common.is_empty());
         alike.entry(kind).or_default().push((part, common));
     }
@@ -419,8 +419,10 @@ mod tests {
             "sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.*.rp_filter\"], verbs: [write] }]";
         assert_eq!(
             possible(all, each),
-            ["set net.ipv4.conf.*.rp_filter to any value, on the host \
-              (set net.ipv4.conf.all.rp_filter to any value, on the host)"]
+            [
+                "set net.ipv4.conf.*.rp_filter (every interface, `all` and `default`), on the host \
+              (set net.ipv4.conf.all.rp_filter, on the host)"
+            ]
         );
         assert_eq!(possible(each, all), [""; 0]);
 

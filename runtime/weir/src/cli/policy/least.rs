@@ -125,7 +125,7 @@ mod tests {
             &[
                 ("namespace", "container"),
                 ("kind", "veth"),
-                ("link", "eth0"),
+                ("name", "eth0"),
             ],
         );
         let lacking = lacking_rules(&*update, &invocation(), &Capabilities::default());
@@ -138,8 +138,8 @@ mod tests {
         assert_eq!(lacking[0].capability, Capability::Link);
         assert_eq!(
             lacking[0].allows(),
-            "change the attachment's interface, if it is of kind veth, in the container, whatever the `owners` and \
-             `attributes`"
+            "change the attachment's interface, if it is of kind veth, in the container, whatever the `attributes` \
+             and `owners`"
         );
     }
 

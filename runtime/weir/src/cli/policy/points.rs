@@ -23,27 +23,11 @@ fn invocations() -> [Invocation; 2] {
 pub(super) fn is_new_for_certain(part: &RuleFields, before: &[RuleFields]) -> bool {
     invocations().iter().any(|invocation| {
         let part = part.of_invocation(invocation);
-        let before: Vec<RuleFields> = before
+        let before = before
             .iter()
-            .map(|rule| rule.of_invocation(invocation))
-            .collect();
-        let points = part.points(&before.iter().collect::<Vec<_>>());
-        let is_new = |point: &RuleFields| !before.iter().any(|rule| rule.covers(point));
-        points.iter().any(is_new)
+            .filter(|rule| rule.in_common_with(&part).is_some());
+        let before: Vec<RuleFields> = before.map(|rule| rule.of_invocation(invocation)).collect();
+        let is_new = |point: RuleFields| !before.iter().any(|rule| rule.covers(&point));
+        part.points(&before).any(is_new)
     })
-}
-
-/// The parts of other rules that allow an object that this part allows as well.
-pub(super) fn in_common(part: &RuleFields, others: &[RuleFields]) -> Vec<RuleFields> {
-    let is_common = |other: &&RuleFields| {
-        invocations().iter().any(|invocation| {
-            let (part, other) = (
-                part.of_invocation(invocation),
-                other.of_invocation(invocation),
-            );
-            let points = part.points(&[&other]);
-            points.iter().any(|point| other.covers(point))
-        })
-    };
-    others.iter().filter(is_common).cloned().collect()
 }
