@@ -102,7 +102,7 @@ mod tests {
             &[
                 ("namespace", "container"),
                 ("kind", "veth"),
-                ("link", "eth0"),
+                ("name", "eth0"),
             ],
         );
         let lacking = lacking_rules(&*update, &invocation(), &Capabilities::default());
