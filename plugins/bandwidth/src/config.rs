@@ -298,7 +298,7 @@ mod tests {
             ),
             (
                 r#"{"shapedSubnets": ["fd00::/129"]}"#,
-                "shapedSubnets[0]: expected a prefix length after the address",
+                "shapedSubnets[0]: expected a prefix length from 0 to 128 after the address",
             ),
             (
                 r#"{"runtimeConfig": {"bandwidth": {"egressRate": 8}}}"#,
