@@ -201,13 +201,14 @@ impl Document {
     }
 }
 
-/// The lines of a unified diff, without its head; none if they are the same.
+/// The lines of a unified diff, with an ellipsis between places that are apart; none if they are the same.
 fn difference(expected: &Document, is: &Document) -> Result<Vec<String>> {
     let (expected, is) = (expected.to_yaml()?, is.to_yaml()?);
     let diff = TextDiff::from_lines(&*expected, &*is);
     let text = diff.unified_diff().context_radius(3).to_string();
-    let lines = text.lines().filter(|line| !line.starts_with("@@"));
-    Ok(lines.map(str::to_owned).collect())
+    let line = |line: &str| if line.starts_with("@@") { "…" } else { line }.to_owned();
+    // The first place begins with its numbers of lines.
+    Ok(text.lines().skip(1).map(line).collect())
 }
 
 impl Compared {

@@ -140,21 +140,11 @@ fn carry_out(
     component: &Inspection,
     expected: Option<Expected>,
 ) -> Result<Report> {
+    let ran = steps::run(plan, node, component)?;
+    let (residue, residue_of_others) = remains(plan, node, component, &ran)?;
     let Ran {
-        steps,
-        attached,
-        before,
-        after,
-    } = steps::run(plan, node, component)?;
-    let mut residue = after.residue_since(&before, &plan.settings.keeps);
-    let mut residue_of_others = Residue::default();
-    if !residue.is_none() {
-        let result = attached.as_ref().map(|attached| &attached.result);
-        let others = others::leave(node, plan, &component.digest, result)?;
-        // The addresses of links are others on each node.
-        let placeholders = Placeholders::of_links(&after);
-        residue_of_others = residue.take_out(&others, |line| placeholders.fold(line));
-    }
+        steps, attached, ..
+    } = ran;
     let denied = steps.iter().map(Step::denied).sum();
     let wrong = attached.as_ref().map(Attached::wrong).unwrap_or_default();
     let passed =
@@ -178,6 +168,25 @@ fn carry_out(
         suggested: None,
         attached,
     })
+}
+
+/// What remains after the test, and what of it the other plugins leave on their own.
+fn remains(
+    plan: &Plan,
+    node: &ScratchNode,
+    component: &Inspection,
+    ran: &Ran,
+) -> Result<(Residue, Residue)> {
+    let mut residue = ran.after.residue_since(&ran.before, &plan.settings.keeps);
+    if residue.is_none() {
+        return Ok((residue, Residue::default()));
+    }
+    let result = ran.attached.as_ref().map(|attached| &attached.result);
+    let others = others::leave(node, plan, &component.digest, result)?;
+    // The addresses of links are others on each node.
+    let placeholders = Placeholders::of_links(&ran.after);
+    let of_others = residue.take_out(&others, |line| placeholders.fold(line));
+    Ok((residue, of_others))
 }
 
 fn print(report: &Report, all: bool) {
