@@ -75,7 +75,7 @@ impl Plugin for HostLocal {
         config::range_sets(&request.config)?;
         let pool = open(&request.config, Access::Read)?;
         // As with the reference plugin, whichever address it is.
-        pool.holder(&request)?.check([])
+        pool.holder(&request)?.check(None)
     }
 
     fn status(request: StatusRequest<Config>) -> Result<(), Error> {

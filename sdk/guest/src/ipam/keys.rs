@@ -42,8 +42,6 @@ impl RangeKeys {
 #[derive(Clone, Debug, Default)]
 pub struct RangeSets {
     sets: Vec<RangeSet>,
-    /// Where the configuration has each of them.
-    paths: Vec<String>,
 }
 
 impl RangeSets {
@@ -58,28 +56,28 @@ impl RangeSets {
     pub fn read(&mut self, key: &str, sets: &[Vec<RangeKeys>]) -> Result<(), Error> {
         for (index, ranges) in sets.iter().enumerate() {
             let path = format!("{key}[{index}]");
-            let range = |(index, keys): (usize, &RangeKeys)| {
-                keys.range().context(format!("{path}[{index}]"))
-            };
-            let ranges = ranges.iter().enumerate().map(range);
-            let ranges = ranges.collect::<Result<_, _>>()?;
-            self.push(path, ranges)?;
+            let mut set = Vec::with_capacity(ranges.len());
+            for (index, keys) in ranges.iter().enumerate() {
+                let range = keys.range();
+                set.push(range.context(format!("{path}[{index}]"))?);
+            }
+            self.push(path, set)?;
         }
         Ok(())
     }
 
     /// Adds a range set that the configuration has at this path.
     pub fn push(&mut self, path: String, ranges: Vec<Range>) -> Result<(), Error> {
-        let set = RangeSet::new(ranges).context(&path)?;
-        if let Some(other) = self.sets.iter().position(|other| other.overlaps(&set)) {
-            let (first, index) = (&self.sets[other], self.sets.len());
+        let set = RangeSet::new(ranges).context(&path)?.with_path(path);
+        if let Some(index) = self.sets.iter().position(|other| other.overlaps(&set)) {
+            let (first, second) = (&self.sets[index], self.sets.len());
             return Err(Error::invalid_config(format!(
-                "range set {other} ({}: {first}) overlaps with {index} ({path}: {set})",
-                self.paths[other]
+                "range set {index} ({}: {first}) overlaps with {second} ({}: {set})",
+                first.path(),
+                set.path()
             )));
         }
         self.sets.push(set);
-        self.paths.push(path);
         Ok(())
     }
 

@@ -39,13 +39,13 @@ impl Pool {
     /// Reads which addresses the request's attachment holds.
     pub fn holder<C>(&self, request: &Request<C>) -> Result<Holder, Error> {
         let owner = Owner::new(&request.container_id, &request.ifname);
-        let mut keys = self.store.find(owner.value().as_bytes())?;
+        let mut keys = self.store.find(owner.value.as_bytes())?;
         keys.extend(self.store.find(owner.old_value().as_bytes())?);
         let addresses = keys.iter().filter_map(|key| address_of(key)).collect();
         Ok(Holder { owner, addresses })
     }
 
-    /// Leases the holder the first of these addresses that is free. [`commit`](Pool::commit) keeps that.
+    /// Leases the holder the first of these addresses of the set that is free. [`commit`](Pool::commit) keeps that.
     ///
     /// Errors: [`codes::NO_ADDRESS`] when none of them is free, [`codes::DUPLICATE`].
     pub fn claim<'s>(
@@ -65,28 +65,24 @@ impl Pool {
         set: &'s RangeSet,
         mut candidates: impl Iterator<Item = IpAddr>,
     ) -> Result<Option<Lease<'s>>, Error> {
-        holder.check_has_none_of(set)?;
-        let claimed = self.claim_first(&holder.owner, &mut candidates)?;
-        let lease = |address| {
-            let range = set.range_of(address)?;
-            Some(Lease { address, range })
-        };
-        Ok(claimed.and_then(lease))
+        self.claim_next(holder, set, &mut || candidates.next())
     }
 
-    fn claim_first(
+    fn claim_next<'s>(
         &self,
-        owner: &Owner,
-        candidates: &mut dyn Iterator<Item = IpAddr>,
-    ) -> Result<Option<IpAddr>, OperationError> {
+        holder: &Holder,
+        set: &'s RangeSet,
+        next: &mut dyn FnMut() -> Option<IpAddr>,
+    ) -> Result<Option<Lease<'s>>, Error> {
+        holder.check_has_none_of(set)?;
         for length in chunk_lengths() {
-            let chunk = (&mut *candidates).take(length);
+            let chunk = std::iter::from_fn(&mut *next).take(length);
             let keys: Vec<String> = chunk.map(key).collect();
             if keys.is_empty() {
                 break;
             }
-            if let Some(claimed) = self.store.claim(&keys, owner.value().as_bytes())? {
-                return Ok(address_of(&claimed));
+            if let Some(claimed) = self.store.claim(&keys, holder.owner.value.as_bytes())? {
+                return Ok(Lease::of(&claimed, set));
             }
         }
         Ok(None)
@@ -109,7 +105,7 @@ impl Pool {
     }
 
     fn release_all(self, owner: &Owner, given: Vec<String>) -> Result<(), OperationError> {
-        let mut keys = self.held_as(&owner.value(), &given)?;
+        let mut keys = self.held_as(&owner.value, &given)?;
         if keys.is_empty() {
             keys = self.held_as(owner.old_value(), &given)?;
         }
@@ -144,7 +140,7 @@ impl Pool {
         others.retain(|key| address_of(key).is_some());
         for attachment in valid {
             let owner = Owner::new(&attachment.container_id, &attachment.ifname);
-            for key in self.store.find(owner.value().as_bytes())? {
+            for key in self.store.find(owner.value.as_bytes())? {
                 others.remove(&key);
             }
         }
@@ -203,6 +199,14 @@ pub struct Lease<'s> {
     pub range: &'s Range,
 }
 
+impl<'s> Lease<'s> {
+    fn of(key: &str, set: &'s RangeSet) -> Option<Self> {
+        let address = address_of(key)?;
+        let range = set.range_of(address)?;
+        Some(Lease { address, range })
+    }
+}
+
 /// As an IPAM plugin's result has it.
 impl From<Lease<'_>> for IpConfig {
     fn from(lease: Lease<'_>) -> Self {
@@ -253,19 +257,18 @@ impl Holder {
 struct Owner {
     container_id: String,
     ifname: String,
+    /// What its leases hold.
+    value: String,
 }
 
 impl Owner {
     fn new(container_id: &str, ifname: &str) -> Self {
+        let container_id = container_id.trim();
         Owner {
-            container_id: container_id.trim().to_owned(),
+            container_id: container_id.to_owned(),
             ifname: ifname.to_owned(),
+            value: format!("{container_id}\r\n{ifname}"),
         }
-    }
-
-    /// What its leases hold.
-    fn value(&self) -> String {
-        format!("{}\r\n{}", self.container_id, self.ifname)
     }
 
     /// What leases of old versions hold, whichever the interface.
@@ -300,7 +303,7 @@ mod tests {
     #[test]
     fn leases_are_the_references() {
         let owner = Owner::new(" 5f3c\n", "eth0");
-        assert_eq!(owner.value(), "5f3c\r\neth0");
+        assert_eq!(owner.value, "5f3c\r\neth0");
         assert_eq!(owner.old_value(), "5f3c");
     }
 

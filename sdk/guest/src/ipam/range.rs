@@ -153,6 +153,8 @@ fn from_bits(bits: u128, subnet: &IpNet) -> IpAddr {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeSet {
     ranges: Vec<Range>,
+    /// Where a configuration has it.
+    path: String,
 }
 
 impl RangeSet {
@@ -172,7 +174,16 @@ impl RangeSet {
                 return Err(Error::invalid_config(msg));
             }
         }
-        Ok(RangeSet { ranges })
+        let path = String::new();
+        Ok(RangeSet { ranges, path })
+    }
+
+    pub(super) fn with_path(self, path: String) -> Self {
+        RangeSet { path, ..self }
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
     }
 
     /// Returns the ranges, at least one.
