@@ -159,6 +159,20 @@ fn a_file_of_anothers() -> Result<()> {
     )
 }
 
+/// Without the head of its chain nothing can be added to the log.
+#[test]
+fn a_head_that_others_can_write() -> Result<()> {
+    let place = Place::create()?;
+    let head = place.node.root().join("var/log/weir/audit.head");
+    fs::set_permissions(&head, Permissions::from_mode(0o666))?;
+    assert_stops_add(
+        &place,
+        &["audit log", "audit.head", "mode 0666", "chmod go-w"],
+    )?;
+    fs::set_permissions(&head, Permissions::from_mode(0o600))?;
+    assert_comes_later(&place)
+}
+
 /// Property: on a full disk nothing is done that is not recorded, except removals, whose records come later.
 #[test]
 fn a_full_disk() -> Result<()> {

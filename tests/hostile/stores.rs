@@ -226,12 +226,13 @@ fn no_network_is_named_into_weirs_own_directories() -> Result<()> {
     Ok(())
 }
 
-/// All that is on a node but its two logs, to which every call adds.
+/// All that is on a node but its two logs, to which every call adds, and the head of one.
 fn tree(directory: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
         let (path, kind) = entry.and_then(|e| Ok((e.path(), e.file_type()?)))?;
-        let is_log = path.ends_with("audit.jsonl") || path.ends_with("weir.log");
+        let logs = ["audit.jsonl", "audit.head", "weir.log"];
+        let is_log = logs.iter().any(|log| path.ends_with(log));
         match () {
             () if kind.is_dir() => found.extend(tree(&path)?),
             () if kind.is_file() && !is_log => found.push((path.clone(), fs::read(&path)?)),

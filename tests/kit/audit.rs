@@ -1,5 +1,5 @@
 //! The audit log, as its own documentation describes it: what an invocation's records share stands once before them,
-//! and what came of what changes something in a line of its own.
+//! and what came of what changes something in a line of its own. Chain lines are left out of the records.
 
 use std::collections::HashMap;
 use std::fs;
@@ -36,6 +36,9 @@ pub fn joined(lines: Vec<Value>) -> Vec<Value> {
     let mut heads: HashMap<String, Map<String, Value>> = HashMap::new();
     let mut records: Vec<Value> = Vec::new();
     for line in lines {
+        if line["chained"].is_u64() {
+            continue;
+        }
         let members = line.as_object().expect("an object").clone();
         let invocation = line["invocation"]
             .as_str()

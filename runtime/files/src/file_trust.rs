@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
@@ -166,12 +166,19 @@ pub fn open(path: &Path, root: &Path) -> Result<File, Untrusted> {
 /// Opens a log of weir for reading and appending, and creates it with this mode, and its directory, if it does not exist.
 /// It must be a regular file that only weir can write to, and no symbolic link.
 pub fn open_log(path: &Path, mode: u32) -> Result<File, Untrusted> {
-    let mut options = File::options();
-    options.read(true).append(true).create(true).mode(mode);
+    open_regular(path, File::options().append(true).mode(mode))
+}
+
+/// Opens a file of weir's own in the same way, for reading and writing.
+pub fn open_own(path: &Path, mode: u32) -> Result<File, Untrusted> {
+    open_regular(path, File::options().write(true).mode(mode))
+}
+
+fn open_regular(path: &Path, options: &mut OpenOptions) -> Result<File, Untrusted> {
     // A pipe must not make weir wait.
     options.custom_flags(O_NOFOLLOW | O_NONBLOCK);
     let not_regular = |what| io::Error::new(ErrorKind::InvalidInput, what);
-    let opened = paths::open(&options, path);
+    let opened = paths::open(options.read(true).create(true), path);
     let file = opened.map_err(|e| match e.raw_os_error().map(Errno::from_raw) {
         Some(Errno::ELOOP) => not_regular("a symbolic link, not a regular file"),
         Some(Errno::ENXIO) => not_regular("not a regular file"),

@@ -150,6 +150,11 @@ impl Paths {
         self.root.join("var/log/weir/audit.jsonl")
     }
 
+    /// The head of the audit log's hash chain.
+    pub fn audit_head(&self) -> PathBuf {
+        self.root.join("var/log/weir/audit.head")
+    }
+
     /// Records for the audit log while it cannot be written.
     pub fn audit_spool(&self) -> PathBuf {
         self.root.join("run/weir/audit.jsonl")

@@ -6,7 +6,8 @@
 //!
 //! This crate is below the kernel layer and does not depend on it: the facts that a decision needs come with the
 //! operation. It must not carry out an operation itself, read a grant from disk, or make a permit for anything but the
-//! operation that it has just authorised. The only file that it writes is the audit log.
+//! operation that it has just authorised. The only files that it writes are the audit log and the head of its
+//! [`chain`].
 //!
 //! # Example
 //!
@@ -42,8 +43,10 @@
 //! ```
 
 mod audit;
+pub mod chain;
 mod event;
 mod gate;
+mod head;
 mod outcome;
 mod permit;
 mod refusal;
@@ -53,6 +56,7 @@ mod text;
 pub use audit::{Audit, Log, MOST_RECORDED};
 pub use event::{EVENT_CAPABILITIES, EVENTS, Event};
 pub use gate::Gate;
+pub use head::Head;
 pub use outcome::Outcome;
 pub use permit::Permit;
 pub use refusal::{Denied, Refusal};

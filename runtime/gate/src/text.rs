@@ -1,4 +1,4 @@
-//! Characters that make a line look different from its content.
+//! Characters that make a line look different from its content, and bytes as text.
 
 /// Whether a character controls the terminal, ends a line, is invisible, or changes the direction of the text around it.
 /// Plugins choose texts that are logged, and logs are read in terminals.
@@ -33,6 +33,17 @@ pub fn escape(json: String) -> String {
         }
     }
     escaped
+}
+
+/// Bytes in hexadecimal digits.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.extend([digit(byte >> 4), digit(byte & 0xf)]);
+    }
+    text
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use weir_grant::Closest;
 
 use super::shorten;
-use crate::text;
+use crate::text::{self, hexadecimal};
 
 /// Longer records, in bytes, are shortened: a plugin may pass megabytes, which must not fill the disk.
 const LONGEST: usize = 16 << 10;
@@ -193,8 +193,4 @@ fn shortened<O: Serialize>(operation: &O) -> (Arguments<'_, O>, Option<Whole>) {
     let mut value = serde_json::to_value(operation).unwrap_or_default();
     shorten::arguments(&mut value);
     (Arguments::Shortened(value), whole)
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

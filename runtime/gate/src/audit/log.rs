@@ -1,6 +1,6 @@
 //! The audit log as a file, and the spool that keeps records while the log cannot be written.
 //!
-//! Every write is one append, so that lines of several processes do not mix.
+//! Every write is one append, under the lock of the head file, and is chained to the one before it.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -12,18 +12,27 @@ use nix::fcntl::{FallocateFlags, Flock, FlockArg, fallocate};
 use weir_files::Paths;
 use weir_files::file_trust::{self, Exposed, Owner};
 
+use super::chained::Chain;
+use crate::head::HeadFile;
+
 /// The most bytes in the spool, which is in memory.
 const MOST_KEPT: u64 = 8 << 20;
 
 /// The audit log of a process.
 pub struct Log {
     /// Opened for appending, or why not; none discards all records.
-    file: Result<Option<File>, String>,
+    file: Result<Option<Chained>, String>,
     path: PathBuf,
     /// Where records are kept while the log cannot be written; if none, they are lost.
     spool: Option<PathBuf>,
     node: String,
     said: Once,
+}
+
+/// The log and its chain.
+struct Chained {
+    file: File,
+    chain: Chain,
 }
 
 impl Log {
@@ -34,7 +43,7 @@ impl Log {
         let path = paths.audit_log();
         let failed = |why| format!("`{}`: {why}", path.display());
         let log = Self {
-            file: open(&path).map(Some).map_err(failed),
+            file: open(paths).map(Some).map_err(failed),
             spool: Some(paths.audit_spool()),
             path,
             node: node(),
@@ -67,11 +76,11 @@ impl Log {
 
     /// Appends whole lines. Errors: why they are not in the log.
     pub(super) fn append(&self, lines: &[u8]) -> Result<(), String> {
-        let Some(mut file) = self.file.as_ref().map_err(String::clone)?.as_ref() else {
+        let Some(log) = self.file.as_ref().map_err(String::clone)? else {
             return Ok(());
         };
         let failed = |e: io::Error| format!("`{}`: {e}", self.path.display());
-        file.write_all(lines).map_err(failed)
+        log.chain.append(&log.file, lines).map_err(failed)
     }
 
     /// Spools whole lines that cannot be written to the log because of `why`. A later invocation writes them.
@@ -123,9 +132,11 @@ fn say(why: &str, what: &str) {
     );
 }
 
-/// Opens the log for appending. Errors: that somebody else can write to its directory; those of the file system.
-fn open(path: &Path) -> Result<File, String> {
-    let file = file_trust::open_log(path, 0o640).map_err(|e| e.to_string())?;
+/// Opens the log for appending, and the head of its chain. Errors: that somebody else can write to their directory;
+/// those of the file system.
+fn open(paths: &Paths) -> Result<Chained, String> {
+    let path = paths.audit_log();
+    let file = file_trust::open_log(&path, 0o640).map_err(|e| e.to_string())?;
     let directory = path.parent().unwrap_or(Path::new("/"));
     let metadata = fs::metadata(directory).map_err(|e| e.to_string())?;
     let checked = file_trust::check(&metadata, Owner::UserOrRoot);
@@ -133,7 +144,10 @@ fn open(path: &Path) -> Result<File, String> {
         let exposed = Exposed::new(directory, foreign);
         format!("{exposed}: {}", exposed.remedy())
     })?;
-    Ok(file)
+    let path = paths.audit_head();
+    let head = HeadFile::open(&path).map_err(|e| format!("its head `{}`: {e}", path.display()))?;
+    let chain = Chain::new(head);
+    Ok(Chained { file, chain })
 }
 
 fn keep(spool: &Path, lines: &[u8]) -> Result<(), String> {
@@ -150,21 +164,21 @@ fn keep(spool: &Path, lines: &[u8]) -> Result<(), String> {
 }
 
 /// Moves all lines or none. If weir is killed between the two steps, the log has them twice, with the same numbers.
-fn move_lines(kept: &mut File, mut log: &File) -> io::Result<()> {
+fn move_lines(kept: &mut File, log: &Chained) -> io::Result<()> {
     let mut lines = Vec::new();
     kept.rewind()?;
     kept.read_to_end(&mut lines)?;
     if lines.is_empty() {
         return Ok(());
     }
-    make_room(log, lines.len())?;
-    log.write_all(&lines)?;
+    make_room(&log.file, lines.len())?;
+    log.chain.append(&log.file, &lines)?;
     kept.set_len(0)
 }
 
-/// Reserves space at the end of a file, if the file system can.
+/// Reserves space at the end of a file, and for two chain lines, if the file system can.
 fn make_room(log: &File, bytes: usize) -> io::Result<()> {
-    let (end, length) = (log.metadata()?.len() as i64, bytes as i64);
+    let (end, length) = (log.metadata()?.len() as i64, (bytes + 512) as i64);
     match fallocate(log, FallocateFlags::FALLOC_FL_KEEP_SIZE, end, length) {
         Err(Errno::EOPNOTSUPP) => Ok(()),
         outcome => Ok(outcome?),

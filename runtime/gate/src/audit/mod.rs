@@ -4,6 +4,7 @@
 //! made. Its outcome is written with the next record, or at the end of the invocation. So a kill loses no act, at most
 //! the answer to the last one.
 
+mod chained;
 mod line;
 mod log;
 mod shorten;

@@ -16,7 +16,7 @@ use super::Take;
 use super::join::Joiner;
 
 /// The beginnings of lines.
-const STARTS: [&str; 2] = ["{\"time\":\"", "{\"answered\":"];
+const STARTS: [&str; 3] = ["{\"time\":\"", "{\"answered\":", "{\"chained\":"];
 
 /// weir writes no longer lines.
 const LONGEST_LINE: usize = 64 << 20;

@@ -1,0 +1,291 @@
+//! Appending to the log, so that every write is chained to the one before it, whichever process and file that was in.
+//!
+//! The log is written first, the head file afterwards. A process that was killed in between, or in the middle of a
+//! write, leaves bytes that the head does not know; the next write takes them up. So a kill breaks no chain, and what
+//! was written before it cannot be taken out any more once something follows.
+
+use std::fs::{File, Metadata};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::sync::{Mutex, PoisonError};
+
+use crate::chain::{ChainLine, Step, Walk};
+use crate::head::{Head, HeadFile, Locked};
+
+/// The most bytes that are taken up. A killed process leaves one write, which is smaller.
+const MOST_TAKEN_UP: u64 = 64 << 20;
+
+/// The chain, for the writes of this process.
+pub(super) struct Chain(Mutex<HeadFile>);
+
+/// Where the chain goes on.
+struct Tail {
+    /// What is written before the lines: what ends a line that was cut short, and the last chain line of another file.
+    before: Vec<u8>,
+    walk: Walk,
+}
+
+impl Chain {
+    pub(super) fn new(head: HeadFile) -> Self {
+        Self(Mutex::new(head))
+    }
+
+    /// Appends whole lines to the log, and the chain line that ends them.
+    ///
+    /// Errors: the log or the head file cannot be written. Nothing of the lines is in the log then, if the file system
+    /// can take them back.
+    pub(super) fn append(&self, log: &File, lines: &[u8]) -> io::Result<()> {
+        let head = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let head = head.lock()?;
+        let metadata = log.metadata()?;
+        let Tail { before, walk } = tail(log, &metadata, &head)?;
+        let mut written = before;
+        let carried = written.len();
+        written.extend_from_slice(lines);
+        let line = walk.end(&written[carried..]);
+        let line = line.ok_or_else(|| io::Error::other("the chain has too many lines"))?;
+        written.extend_from_slice(line.text().as_bytes());
+        write(log, &metadata, &written)?;
+        let end = metadata.len() + written.len() as u64;
+        // The lines are in the log. A head that could not be written is made up for by the next write.
+        let _ = head.set(&Head::of(&metadata, end, line));
+        Ok(())
+    }
+}
+
+/// Where the chain goes on in a log with this metadata.
+fn tail(log: &File, metadata: &Metadata, head: &Locked<'_>) -> io::Result<Tail> {
+    let head = head.head()?;
+    let unknown = metadata.len().checked_sub(head.end);
+    match unknown.filter(|_| head.is_in(metadata)) {
+        Some(0) => Ok(Tail {
+            before: Vec::new(),
+            walk: Walk::after(head.line()),
+        }),
+        Some(unknown) if unknown <= MOST_TAKEN_UP => take_up(log, metadata, &head),
+        _ => carry(log, metadata, head.line()),
+    }
+}
+
+/// Takes up what the head does not know. Chain lines among it must follow the head's.
+fn take_up(log: &File, metadata: &Metadata, head: &Head) -> io::Result<Tail> {
+    let mut reader = log;
+    reader.seek(SeekFrom::Start(head.end))?;
+    let mut reader = BufReader::new(reader.take(metadata.len() - head.end));
+    let (mut last, mut walk) = (head.line(), Walk::after(head.line()));
+    let mut before = Vec::new();
+    let mut bytes = Vec::new();
+    while reader.read_until(b'\n', &mut bytes)? > 0 {
+        if !bytes.ends_with(b"\n") {
+            bytes.push(b'\n');
+            before.push(b'\n');
+        }
+        match walk.line(&bytes) {
+            Step::Other => {}
+            Step::Next { line, intact: true } => last = line,
+            // Not a write of weir's: the chain goes on from what is known.
+            _ => return carry(log, metadata, last),
+        }
+        bytes.clear();
+    }
+    Ok(Tail { before, walk })
+}
+
+/// Goes on after a chain line that is not the last one in this file: it is repeated.
+fn carry(log: &File, metadata: &Metadata, line: ChainLine) -> io::Result<Tail> {
+    let mut before = Vec::new();
+    if let Some(last) = metadata.len().checked_sub(1) {
+        let mut end = [0];
+        log.read_exact_at(&mut end, last)?;
+        if end != *b"\n" {
+            before.push(b'\n');
+        }
+    }
+    before.extend_from_slice(line.text().as_bytes());
+    Ok(Tail {
+        before,
+        walk: Walk::after(line),
+    })
+}
+
+/// Appends all bytes, or takes back those that there was room for.
+fn write(mut log: &File, before: &Metadata, bytes: &[u8]) -> io::Result<()> {
+    let mut left = bytes;
+    while !left.is_empty() {
+        let error = match log.write(left) {
+            Ok(0) => io::ErrorKind::WriteZero.into(),
+            Ok(written) => {
+                left = &left[written..];
+                continue;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => error,
+        };
+        let written = (bytes.len() - left.len()) as u64;
+        // Only if nothing else has come meanwhile.
+        if written > 0 && log.metadata()?.len() == before.len() + written {
+            let _ = log.set_len(before.len());
+        }
+        return Err(error);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, OpenOptions};
+    use std::path::PathBuf;
+    use std::thread;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A log and its head.
+    struct Place(TempDir);
+
+    impl Place {
+        fn new() -> Self {
+            Self(TempDir::new().expect("a directory"))
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.0.path().join(name)
+        }
+
+        fn open(&self, name: &str) -> File {
+            let mut options = OpenOptions::new();
+            let options = options.read(true).append(true).create(true);
+            options.open(self.path(name)).expect("a log")
+        }
+
+        fn chain(&self) -> Chain {
+            Chain::new(HeadFile::open(&self.path("head")).expect("a head"))
+        }
+
+        /// Appends as a new process does.
+        fn append(&self, name: &str, lines: &str) {
+            let appended = self.chain().append(&self.open(name), lines.as_bytes());
+            appended.expect("it is appended");
+        }
+
+        /// The chain lines that a file goes on after, and the last one. All others must be intact.
+        fn walk(&self, name: &str) -> (Vec<ChainLine>, ChainLine) {
+            let text = fs::read_to_string(self.path(name)).expect("a log");
+            let (mut walk, mut carried, mut last) = (Walk::default(), Vec::new(), None);
+            for line in text.split_inclusive('\n') {
+                match walk.line(line.as_bytes()) {
+                    Step::Other => {}
+                    Step::Next { line, intact } => {
+                        assert!(intact, "{line:?} in {text}");
+                        last = Some(line);
+                    }
+                    Step::Carried(line) => carried.push(line),
+                }
+            }
+            (carried, last.expect("a chain line"))
+        }
+    }
+
+    #[test]
+    fn writes_of_many_processes_are_one_chain() {
+        let place = Place::new();
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let (chain, log) = (place.chain(), place.open("log"));
+                    for _ in 0..50 {
+                        chain.append(&log, b"a\nb\n").expect("it is appended");
+                    }
+                });
+            }
+        });
+        let (carried, last) = place.walk("log");
+        assert_eq!((carried.len(), last.chained), (1, 400));
+    }
+
+    /// The head does not know the last write, and the log has any part of it.
+    #[test]
+    fn a_process_that_is_killed_at_any_point_breaks_nothing() {
+        let place = Place::new();
+        place.append("log", "one\n");
+        let (begun, head) = (place.open("log").metadata(), fs::read(place.path("head")));
+        let begun = begun.expect("metadata").len();
+        place.append("log", "two\nthree\n");
+        let whole = fs::read(place.path("log")).expect("a log");
+        for length in begun..=whole.len() as u64 {
+            fs::write(place.path("log"), &whole[..length as usize]).expect("a log");
+            fs::write(place.path("head"), head.as_ref().expect("a head")).expect("a head");
+            place.append("log", "four\n");
+            place.append("log", "five\n");
+            let (carried, last) = place.walk("log");
+            let is_taken_up = length + 1 >= whole.len() as u64;
+            let expected = if is_taken_up { 4 } else { 3 };
+            assert_eq!((carried.len(), last.chained), (1, expected), "{length}");
+        }
+    }
+
+    #[test]
+    fn the_chain_goes_through_rotations() {
+        let place = Place::new();
+        place.append("log", "one\n");
+        // A call is under way.
+        let (chain, open) = (place.chain(), place.open("log"));
+        fs::rename(place.path("log"), place.path("log.1")).expect("a rotation");
+        place.append("log", "two\n");
+        chain.append(&open, b"three\n").expect("it is appended");
+        place.append("log", "four\n");
+        let (old, last_of_old) = place.walk("log.1");
+        let (new, last) = place.walk("log");
+        let numbers =
+            |lines: &[ChainLine]| -> Vec<u64> { lines.iter().map(|l| l.chained).collect() };
+        assert_eq!((numbers(&old), last_of_old.chained), (vec![0, 2], 3));
+        assert_eq!((numbers(&new), last.chained), (vec![1, 3], 4));
+        assert_eq!(new[1], last_of_old);
+    }
+
+    #[test]
+    fn the_chain_goes_through_a_truncation() {
+        let place = Place::new();
+        place.append("log", "one\n");
+        let (_, last) = place.walk("log");
+        fs::write(place.path("log"), "").expect("a truncation");
+        place.append("log", "two\n");
+        let (carried, after) = place.walk("log");
+        assert_eq!((carried, after.chained), (vec![last], 2));
+    }
+
+    #[test]
+    fn without_its_head_a_chain_begins_anew() {
+        for head in [None, Some(&b"\0\0\0"[..]), Some(b"{\"inode\":")] {
+            let place = Place::new();
+            place.append("log", "one\n");
+            match head {
+                None => fs::remove_file(place.path("head")).expect("a head"),
+                Some(damaged) => fs::write(place.path("head"), damaged).expect("a head"),
+            }
+            place.append("log", "two\n");
+            let (carried, last) = place.walk("log");
+            assert_eq!((carried.len(), last.chained), (2, 1));
+            assert_ne!(carried[0], carried[1]);
+        }
+    }
+
+    /// An older head, and lines that are no chain lines of the chain.
+    #[test]
+    fn what_is_not_of_the_chain_is_not_taken_up() {
+        let place = Place::new();
+        place.append("log", "one\n");
+        let (_, last) = place.walk("log");
+        let forged = ChainLine {
+            chained: 9,
+            ..last.clone()
+        };
+        let mut log = place.open("log");
+        log.write_all(forged.text().as_bytes()).expect("a forgery");
+        place.append("log", "two\n");
+        let (carried, after) = place.walk("log");
+        assert_eq!(carried[1..], [forged, last]);
+        assert_eq!(after.chained, 2);
+    }
+}

@@ -1,0 +1,193 @@
+//! The hash chain over the audit log.
+//!
+//! Every write to the log ends with a chain line, `{"chained":12,"sha256":"…"}`. Its digest is that of the bytes before
+//! it, from the beginning of the previous chain line: of that line, and of what was written since. Chain lines are
+//! numbered. Where the chain goes on in another file, or in one that was truncated, the previous chain line is repeated
+//! first; so every file can be checked alone, and files that belong together share a line.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::text::hexadecimal;
+
+/// No other line of the log begins like this.
+const START: &[u8] = b"{\"chained\":";
+
+/// A chain line.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ChainLine {
+    /// Its number. 0 begins a chain and covers nothing.
+    pub chained: u64,
+    /// In hexadecimal digits. Of line 0, a random name of the chain.
+    pub sha256: String,
+}
+
+impl ChainLine {
+    /// Begins a chain. Errors: the kernel has no random numbers.
+    pub(crate) fn first() -> Result<Self, getrandom::Error> {
+        let mut name = [0; 32];
+        getrandom::fill(&mut name)?;
+        Ok(Self {
+            chained: 0,
+            sha256: hexadecimal(&name),
+        })
+    }
+
+    /// Reads a line of the log, with its end. None if it is not a chain line, to the byte.
+    pub fn read(line: &[u8]) -> Option<Self> {
+        if !line.starts_with(START) {
+            return None;
+        }
+        let read: Self = serde_json::from_slice(line).ok()?;
+        (read.text().as_bytes() == line).then_some(read)
+    }
+
+    /// The bytes of the line in the log, with its end.
+    pub fn size(&self) -> usize {
+        self.text().len()
+    }
+
+    /// The line in the log, with its end.
+    pub(crate) fn text(&self) -> String {
+        let Self { chained, sha256 } = self;
+        format!("{{\"chained\":{chained},\"sha256\":\"{sha256}\"}}\n")
+    }
+}
+
+/// What a line is to the chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Not a chain line.
+    Other,
+    /// The chain line after the last one. `intact` if its digest is that of the bytes before it.
+    Next { line: ChainLine, intact: bool },
+    /// A chain line that does not follow the last one, or follows it and covers nothing: the chain comes from another
+    /// file, or lines are missing.
+    Carried(ChainLine),
+}
+
+/// Follows the chain through a file, line by line.
+#[derive(Default)]
+pub struct Walk {
+    /// Of the last chain line, and of all bytes since.
+    digest: Sha256,
+    last: Option<ChainLine>,
+    /// Whether there are any bytes since.
+    covers: bool,
+}
+
+impl Walk {
+    /// Begins after a chain line.
+    pub(crate) fn after(line: ChainLine) -> Self {
+        Self {
+            digest: Sha256::new_with_prefix(line.text()),
+            last: Some(line),
+            covers: false,
+        }
+    }
+
+    /// Takes the next line of the file, with its end.
+    pub fn line(&mut self, bytes: &[u8]) -> Step {
+        let Some(line) = ChainLine::read(bytes) else {
+            self.digest.update(bytes);
+            self.covers = true;
+            return Step::Other;
+        };
+        let expected = self.next().filter(|_| self.covers);
+        *self = Self::after(line.clone());
+        match expected {
+            Some(expected) if expected.chained == line.chained => Step::Next {
+                intact: expected == line,
+                line,
+            },
+            _ => Step::Carried(line),
+        }
+    }
+
+    /// Adds bytes that are about to be written. Returns the chain line that ends them.
+    pub(crate) fn end(mut self, bytes: &[u8]) -> Option<ChainLine> {
+        self.digest.update(bytes);
+        self.next()
+    }
+
+    /// The chain line that would follow now; none before the first.
+    fn next(&self) -> Option<ChainLine> {
+        let last = self.last.as_ref()?;
+        Some(ChainLine {
+            chained: last.chained.checked_add(1)?,
+            sha256: hexadecimal(&self.digest.clone().finalize()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(after: &ChainLine, bytes: &str) -> ChainLine {
+        let end = Walk::after(after.clone()).end(bytes.as_bytes());
+        end.expect("a number")
+    }
+
+    fn steps(lines: &str) -> Vec<Step> {
+        let mut walk = Walk::default();
+        let lines = lines.split_inclusive('\n');
+        let steps = lines.map(|line| walk.line(line.as_bytes()));
+        steps.filter(|step| *step != Step::Other).collect()
+    }
+
+    fn next(line: &ChainLine, intact: bool) -> Step {
+        let line = line.clone();
+        Step::Next { line, intact }
+    }
+
+    #[test]
+    fn a_chain_line_covers_what_was_written_since_the_last() {
+        let zero = ChainLine::first().expect("random numbers");
+        let one = written(&zero, "a\nb\n");
+        let two = written(&one, "c\n");
+        let log = |one: &ChainLine, c: &str| {
+            format!("{}a\nb\n{}{c}{}", zero.text(), one.text(), two.text())
+        };
+        let begin = Step::Carried(zero.clone());
+        assert_eq!(
+            steps(&log(&one, "c\n")),
+            [begin.clone(), next(&one, true), next(&two, true)]
+        );
+        for changed in ["d\n", "c\nc\n", "c \n"] {
+            let found = steps(&log(&one, changed));
+            assert_eq!(found.last(), Some(&next(&two, false)), "{changed}");
+        }
+        // Whoever computes the digest of changed lines anew breaks the next one.
+        let forged = written(&zero, "a\n");
+        assert_eq!(
+            steps(&log(&forged, "c\n")),
+            [begin, next(&forged, false), next(&two, false)]
+        );
+    }
+
+    /// No write is empty, so this line was repeated in another file, where it ended one.
+    #[test]
+    fn a_chain_line_that_covers_nothing_comes_from_another_file() {
+        let one = written(&ChainLine::first().expect("random numbers"), "a\n");
+        let elsewhere = written(&one, "b\n");
+        let log = format!("{}{}", one.text(), elsewhere.text());
+        assert_eq!(steps(&log), [Step::Carried(one), Step::Carried(elsewhere)]);
+    }
+
+    #[test]
+    fn what_looks_nearly_like_a_chain_line_is_none() {
+        let text = ChainLine::first().expect("random numbers").text();
+        assert!(ChainLine::read(text.as_bytes()).is_some());
+        for other in [
+            text.trim_end().to_owned(),
+            text.replace(":0", ": 0"),
+            text.replace(":0", ":00"),
+            text.replace('}', ",\"more\":1}"),
+            format!(" {text}"),
+            "{\"chained\":\n".to_owned(),
+        ] {
+            assert_eq!(ChainLine::read(other.as_bytes()), None, "{other}");
+        }
+    }
+}
