@@ -110,6 +110,8 @@ fn two_hundred_adds_and_dels_twice_over() -> Result<()> {
             state.assert_same(&first);
         }
     }
+    // All of them wrote to one log.
+    node.weir(&["audit", "verify"])?;
     Ok(())
 }
 

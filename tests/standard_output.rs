@@ -94,6 +94,7 @@ impl Case {
             format!("plugin test {example} {config}"),
             "audit".to_owned(),
             "audit --summary".to_owned(),
+            "audit verify".to_owned(),
         ];
         let json = both.iter().map(|words| format!("{words} --output json"));
         let mut all: Vec<String> = json.chain(both.iter().cloned()).collect();
@@ -113,6 +114,7 @@ impl Case {
             ),
             format!("grants learn {example} --config {config}"),
             "audit --html -".to_owned(),
+            "audit checkpoint".to_owned(),
             format!("plugin new project {project} --sdk {sdk}"),
             format!("plugin add {example}"),
             "plugin remove pinned-gateway".to_owned(),

@@ -1,5 +1,6 @@
 //! `weir audit`: filters, summary, following, and the page, on logs with known numbers.
 
+mod chain;
 mod written;
 
 use std::fs;

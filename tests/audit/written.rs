@@ -168,5 +168,8 @@ fn logrotate_loses_nothing() -> Result<()> {
     assert_eq!(of(&[&rotated])?, before);
     let both = of(&[&rotated, &log])?;
     assert!(both.starts_with(&before) && both.len() > before.len());
+    busy.node.weir(&["audit", "verify"])?;
+    busy.node
+        .weir(&["audit", "verify", "--file", &rotated, "--file", &log])?;
     Ok(())
 }

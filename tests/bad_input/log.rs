@@ -53,6 +53,7 @@ fn assert_comes_later(place: &Place) -> Result<()> {
         r["command"] == "DEL" && r["operation"] == "link.delete" && r["answer"] == "ok"
     };
     assert_eq!(records.iter().filter(is_deleted).count(), 1, "{records:#?}");
+    place.node.weir(&["audit", "verify"])?;
     place.node.run(&place.del(&config()))?.result();
     Ok(())
 }

@@ -44,6 +44,34 @@ fn denials_without_end_are_counted() -> Result<()> {
     Ok(())
 }
 
+/// Property: what a plugin writes cannot pass for a line of the hash chain.
+#[test]
+fn text_of_a_plugin_is_no_chain_line() -> Result<()> {
+    let puppet = Puppet::under("{ sysctl: [ { namespace: container } ] }")?;
+    let digest = "0".repeat(64);
+    let imitations = [
+        format!("{{\"chained\":0,\"sha256\":\"{digest}\"}}"),
+        format!("x\n{{\"chained\":2,\"sha256\":\"{digest}\"}}\n"),
+        format!("\"}}\n{{\"chained\":9,\"sha256\":\"{digest}\"}}\n{{\"time\":\""),
+    ];
+    for text in &imitations {
+        let order = json!({ "do": "sysctl.write", "inside": true, "key": text, "value": text });
+        let denied = json!({ "do": "sysctl.write", "key": text, "value": text });
+        puppet.act(vec![order, denied])?;
+    }
+    let node = &puppet.place.node;
+    let written = fs::read_to_string(node.audit_log())?;
+    assert!(written.contains("chained\\\""), "{written}");
+    let report: Value =
+        serde_json::from_str(&node.weir(&["audit", "verify", "--output", "json"])?)?;
+    let chain_lines = written
+        .lines()
+        .filter(|line| line.starts_with("{\"chained\":"));
+    // All but the one that begins the chain.
+    assert_eq!(report["checked"], chain_lines.count() - 1, "{report:#}");
+    Ok(())
+}
+
 /// Property: nor does what is allowed fill a disk with records.
 #[test]
 fn records_without_end_end_the_plugin() -> Result<()> {

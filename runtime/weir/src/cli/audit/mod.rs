@@ -1,5 +1,6 @@
-//! `weir audit`: what plugins did and were denied, from the audit log.
+//! `weir audit`: what plugins did and were denied, from the audit log, and whether the log is as it was written.
 
+mod checkpoint;
 mod count;
 mod filter;
 mod follow;
@@ -10,6 +11,7 @@ mod tally;
 mod text;
 mod time;
 mod timeline;
+mod verify;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +19,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, Subcommand};
 use weir_files::Paths;
 use weir_gate::escape;
 use weir_grant::internal_grant;
@@ -30,7 +32,10 @@ use filter::Filter;
 use tally::Tally;
 
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
     #[command(flatten)]
     filter: Filter,
     /// Read this file instead of the log, such as a rotated one; several are read one after another.
@@ -55,7 +60,23 @@ pub struct Arguments {
     format: Format,
 }
 
+#[derive(Subcommand)]
+enum Command {
+    /// Check by the hash chain that no line was changed, taken out, added or cut off: exit code 3 if one was, 1 if that
+    /// cannot be told.
+    Verify(verify::Arguments),
+    /// Print where the hash chain has got to, in one line of JSON for `weir audit verify --checkpoint`.
+    ///
+    /// Store it where root of this node cannot change it.
+    Checkpoint(checkpoint::Arguments),
+}
+
 pub fn run(arguments: &Arguments) -> Result<Answer> {
+    match &arguments.command {
+        Some(Command::Verify(arguments)) => return verify::run(arguments),
+        Some(Command::Checkpoint(arguments)) => return checkpoint::run(arguments),
+        None => {}
+    }
     let paths = Paths::from_environment();
     let files = match arguments.file.as_slice() {
         [] => vec![paths.audit_log()],

@@ -1,0 +1,203 @@
+//! Comparing the chain with what was kept beside the log: the node's head file, and checkpoints.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use weir_gate::chain::ChainLine;
+
+use super::NodeHead;
+use super::report::{Finding, Report, What};
+use crate::cli::audit::text::counted;
+
+/// A chain line that was stored elsewhere. Other members of its JSON are ignored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Checkpoint {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    #[serde(flatten)]
+    line: ChainLine,
+}
+
+impl Checkpoint {
+    pub fn new(time: String, node: Option<String>, line: ChainLine) -> Self {
+        Self {
+            time: Some(time),
+            node,
+            line,
+        }
+    }
+
+    pub fn line(&self) -> &ChainLine {
+        &self.line
+    }
+}
+
+/// Reads checkpoints, one a line. Errors: a file without any, or a line that is none.
+pub fn read_checkpoints(files: &[PathBuf]) -> Result<Vec<Checkpoint>> {
+    let mut all = Vec::new();
+    for path in files {
+        let shown = path.display();
+        let text = fs::read_to_string(path).with_context(|| format!("read `{shown}`"))?;
+        let before = all.len();
+        for (at, line) in text.lines().enumerate() {
+            if line.trim().is_empty() {
+                continue;
+            }
+            let checkpoint = serde_json::from_str(line);
+            all.push(checkpoint.with_context(|| {
+                let number = at + 1;
+                format!(
+                    "`{shown}`, line {number}, is not a checkpoint; expected a line of `weir audit checkpoint`"
+                )
+            })?);
+        }
+        if all.len() == before {
+            bail!("`{shown}` has no checkpoint; expected lines of `weir audit checkpoint`");
+        }
+    }
+    Ok(all)
+}
+
+/// The digests of the chain lines that something is compared with, by number.
+#[derive(Default)]
+pub struct Wanted(BTreeMap<u64, Vec<String>>);
+
+/// What the files have in the place of a chain line.
+enum Found {
+    Same,
+    Another,
+    Nothing,
+}
+
+impl Wanted {
+    pub fn add(&mut self, line: &ChainLine) {
+        self.0.entry(line.chained).or_default();
+    }
+
+    /// Takes a chain line of the files.
+    pub fn see(&mut self, line: &ChainLine) {
+        if let Some(digests) = self.0.get_mut(&line.chained)
+            && !digests.contains(&line.sha256)
+        {
+            digests.push(line.sha256.clone());
+        }
+    }
+
+    fn find(&self, line: &ChainLine) -> Found {
+        match self.0.get(&line.chained) {
+            Some(digests) if digests.contains(&line.sha256) => Found::Same,
+            Some(digests) if !digests.is_empty() => Found::Another,
+            _ => Found::Nothing,
+        }
+    }
+}
+
+/// Compares with the node's head file.
+pub fn head(head: NodeHead, wanted: &Wanted, report: &mut Report) {
+    let head = match head {
+        NodeHead::OfAnotherLog => {
+            report.remarks.push(
+                "the last file is not the end of this node's log, so nothing but a checkpoint shows where it ended"
+                    .into(),
+            );
+            return;
+        }
+        NodeHead::Missing(path) => {
+            if report.checked > 0 {
+                report.findings.push(no_head(&path));
+            }
+            return;
+        }
+        NodeHead::Found(head) => head.line(),
+    };
+    let number = head.chained;
+    // A chain that has only been begun has nothing to lose.
+    let is_begun = number == 0 && report.checked == 0;
+    match wanted.find(&head) {
+        Found::Same => report.head = Some(number),
+        Found::Nothing if is_begun => {}
+        Found::Another => report.findings.push(Finding::of(
+            What::OtherHead,
+            number,
+            format!(
+                "`audit.head` has another digest of chain line {number}: the log or it was replaced"
+            ),
+        )),
+        Found::Nothing => report.findings.push(beside(&head, report)),
+    }
+}
+
+fn no_head(path: &Path) -> Finding {
+    let message = format!(
+        "`{}` is missing or damaged, so lines may have been cut off the end of the log",
+        path.display()
+    );
+    Finding::of(What::NoHead, 0, message)
+}
+
+/// A head that is not among the chain lines of the files.
+fn beside(head: &ChainLine, report: &Report) -> Finding {
+    let number = head.chained;
+    let Some((first, last)) = report.first.zip(report.last) else {
+        return Finding::of(
+            What::CutOff,
+            number,
+            format!(
+                "no line is in the chain, but `audit.head` says that it has got to chain line {number}: the log was replaced, \
+                 or rotated and the file before was not given"
+            ),
+        );
+    };
+    if number > last {
+        let missing = counted(number - last, "chain line");
+        return Finding::of(
+            What::CutOff,
+            number,
+            format!(
+                "the end is missing: `audit.head` says chain line {number}, and the log ends with {last}; {missing} were \
+                 cut off, or lost in a power failure"
+            ),
+        );
+    }
+    let message = if number < first {
+        format!(
+            "`audit.head` says chain line {number}, and the log begins after {first}: an older head was put there"
+        )
+    } else {
+        format!("chain line {number}, which `audit.head` names, is missing")
+    };
+    Finding::of(What::OtherHead, number, message)
+}
+
+/// Compares with checkpoints that were stored elsewhere.
+pub fn checkpoints(checkpoints: Vec<Checkpoint>, wanted: &Wanted, report: &mut Report) {
+    for checkpoint in checkpoints {
+        let number = checkpoint.line.chained;
+        let of = checkpoint.time.as_deref().map_or_else(
+            || format!("the checkpoint at chain line {number}"),
+            |time| format!("the checkpoint of {time}, at chain line {number},"),
+        );
+        let is_older = report.first.is_some_and(|first| number < first);
+        match wanted.find(&checkpoint.line) {
+            Found::Same => report.checkpoints += 1,
+            Found::Another => report.findings.push(Finding::of(
+                What::Checkpoint,
+                number,
+                format!("{of} has another digest than the log: lines up to there were changed, or it is of another log"),
+            )),
+            Found::Nothing if is_older => report
+                .remarks
+                .push(format!("{of} is older than the files: give the rotated ones as well")),
+            Found::Nothing => report.findings.push(Finding::of(
+                What::Checkpoint,
+                number,
+                format!("{of} is not in the log: the end was cut off, or the chain was begun anew"),
+            )),
+        }
+    }
+}

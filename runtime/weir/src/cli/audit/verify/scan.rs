@@ -1,0 +1,225 @@
+//! Reading the files line by line: which lines the chain covers, and whether they are as they were written.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read as _};
+use std::path::Path;
+
+use weir_gate::chain::{ChainLine, Step, Walk};
+
+use super::compare::Wanted;
+use super::report::{FileReport, Finding, Lines, Report, What};
+use crate::cli::audit::text::counted;
+
+/// Longer lines are read in parts; weir writes none.
+const LONGEST_LINE: u64 = 64 << 20;
+
+/// Consecutive chain lines of a file, and what they cover.
+pub struct Segment {
+    /// The file's position among the files.
+    pub file: usize,
+    /// Where its first chain line is.
+    pub lines: Lines,
+    /// The chain line that it goes on after.
+    pub after: ChainLine,
+    pub last: ChainLine,
+}
+
+/// The files so far.
+pub struct Scan<'a> {
+    wanted: &'a mut Wanted,
+    report: Report,
+    segments: Vec<Segment>,
+}
+
+/// Lines since the last chain line.
+#[derive(Default)]
+struct Region {
+    /// The first, and the last that is not blank.
+    first: u64,
+    last: u64,
+    /// How many are not blank.
+    count: u64,
+    /// Of the first record.
+    time: Option<String>,
+}
+
+impl Region {
+    fn add(&mut self, number: u64, bytes: &[u8]) {
+        if bytes.trim_ascii().is_empty() {
+            return;
+        }
+        if self.count == 0 {
+            self.first = number;
+        }
+        self.last = number;
+        self.count += 1;
+        if self.time.is_none() {
+            self.time = time(bytes);
+        }
+    }
+
+    fn lines(self, file: &Path) -> Lines {
+        Lines {
+            file: file.to_owned(),
+            first_line: self.first,
+            last_line: self.last,
+            time: self.time,
+        }
+    }
+}
+
+impl<'a> Scan<'a> {
+    pub fn new(wanted: &'a mut Wanted) -> Self {
+        Self {
+            wanted,
+            report: Report::default(),
+            segments: Vec::new(),
+        }
+    }
+
+    /// Reads a file. In the last one, lines may follow that are not in the chain yet.
+    pub fn file(&mut self, path: &Path, is_last: bool) -> io::Result<()> {
+        let mut reader = BufReader::with_capacity(1 << 16, File::open(path)?);
+        let (mut walk, mut region) = (Walk::default(), Region::default());
+        let mut file = FileReport::new(path);
+        let first_segment = self.segments.len();
+        let mut bytes = Vec::new();
+        while read_line(&mut reader, &mut bytes)? {
+            file.lines += 1;
+            match walk.line(&bytes) {
+                Step::Other => region.add(file.lines, &bytes),
+                Step::Next { line, intact } => {
+                    let covered = std::mem::take(&mut region);
+                    self.next(path, file.lines, line, intact, covered);
+                }
+                Step::Carried(line) => {
+                    let before = std::mem::take(&mut region);
+                    self.carried(path, line, before, &mut file);
+                }
+            }
+        }
+        self.end(path, region, is_last, &mut file, first_segment);
+        self.report.files.push(file);
+        Ok(())
+    }
+
+    /// A chain line after the one before it, and what it covers, `intact` or not.
+    fn next(
+        &mut self,
+        path: &Path,
+        number: u64,
+        line: ChainLine,
+        intact: bool,
+        mut covered: Region,
+    ) {
+        self.wanted.see(&line);
+        self.report.checked += 1;
+        let chained = line.chained;
+        if let Some(segment) = self.segments.last_mut() {
+            segment.last = line;
+            let time = &mut segment.lines.time;
+            *time = time.take().or_else(|| covered.time.clone());
+        }
+        if intact {
+            return;
+        }
+        if covered.count == 0 {
+            covered.first = number;
+        }
+        covered.last = number;
+        self.report.findings.push(Finding::at(
+            What::Changed,
+            chained,
+            covered.lines(path),
+            "changed, taken out or added since they were written: the chain line after them does not match".into(),
+        ));
+    }
+
+    /// A chain line that does not follow the one before it in the file.
+    fn carried(&mut self, path: &Path, line: ChainLine, before: Region, file: &mut FileReport) {
+        self.wanted.see(&line);
+        let begins = line.chained == 0;
+        self.before(path, before, begins, file);
+        self.segments.push(Segment {
+            file: self.report.files.len(),
+            lines: Lines {
+                file: path.to_owned(),
+                first_line: file.lines,
+                last_line: file.lines,
+                time: None,
+            },
+            after: line.clone(),
+            last: line,
+        });
+    }
+
+    /// Lines that no chain line covers, before one that carries the chain on, or `begins` it.
+    fn before(&mut self, path: &Path, region: Region, begins: bool, file: &mut FileReport) {
+        if region.count == 0 {
+            return;
+        }
+        if self.segments.is_empty() && begins {
+            file.before_chain = region.count;
+            return;
+        }
+        let after = self
+            .segments
+            .last()
+            .map_or(0, |segment| segment.last.chained);
+        self.report.findings.push(Finding::at(
+            What::Uncovered,
+            after,
+            region.lines(path),
+            "not covered by the chain: added by something other than weir, or left by a write that was interrupted"
+                .into(),
+        ));
+    }
+
+    fn end(
+        &mut self,
+        path: &Path,
+        region: Region,
+        is_last: bool,
+        file: &mut FileReport,
+        first: usize,
+    ) {
+        if let Some(segment) = self.segments[first..].first() {
+            file.first = Some(segment.after.chained);
+        }
+        file.last = self.segments[first..]
+            .last()
+            .map(|segment| segment.last.chained);
+        if region.count == 0 {
+            return;
+        }
+        if self.segments.len() == first || !is_last {
+            return self.before(path, region, true, file);
+        }
+        self.report.remarks.push(format!(
+            "`{}`: {} after the last chain line, of a write that was interrupted or is going on; \
+             the next record's chain line covers them",
+            path.display(),
+            counted(region.count, "line"),
+        ));
+    }
+
+    /// The report on each file, and the parts of the chain that they have, in their order.
+    pub fn finish(self) -> (Report, Vec<Segment>) {
+        (self.report, self.segments)
+    }
+}
+
+/// Reads a line with its end. Returns whether there was one.
+fn read_line(reader: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<bool> {
+    bytes.clear();
+    Ok(reader.take(LONGEST_LINE).read_until(b'\n', bytes)? > 0)
+}
+
+/// The time with which a record begins.
+fn time(bytes: &[u8]) -> Option<String> {
+    let rest = bytes.strip_prefix(b"{\"time\":\"")?;
+    let end = rest.iter().take(40).position(|byte| *byte == b'"')?;
+    let time = str::from_utf8(&rest[..end]).ok()?;
+    let time = time.parse::<jiff::Timestamp>().ok()?;
+    Some(crate::cli::audit::time::precise(time))
+}
