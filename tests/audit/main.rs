@@ -1,6 +1,7 @@
 //! `weir audit`: filters, summary, following, and the page, on logs with known numbers.
 
 mod chain;
+mod forward;
 mod written;
 
 use std::fs;

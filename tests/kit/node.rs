@@ -175,7 +175,7 @@ impl Node {
     }
 
     fn records(&self, events: bool) -> Vec<Value> {
-        let of_events = ["plugin", "grant", "denial"];
+        let of_events = ["plugin", "grant", "denial", "forward"];
         let is_event = |record: &Value| of_events.iter().any(|word| record["capability"] == *word);
         let records = audit::records(&self.audit_log()).into_iter();
         records

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use nix::errno::Errno;
@@ -190,6 +190,20 @@ fn open_regular(path: &Path, options: &mut OpenOptions) -> Result<File, Untruste
     }
     check(&metadata, Owner::UserOrRoot).map_err(|foreign| Untrusted::exposed(path, foreign))?;
     Ok(file)
+}
+
+/// Follows the path to a socket that only root and weir's user can have put there, as [`open`] does for a file. All may
+/// write to it. Returns the path without symbolic links.
+pub fn find_socket(path: &Path, root: &Path) -> Result<PathBuf, Untrusted> {
+    fs::metadata(path)?;
+    let place = walk(path, root)?;
+    let metadata = fs::symlink_metadata(&place)?;
+    if !metadata.file_type().is_socket() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "not a socket").into());
+    }
+    let owner = check_owner(&metadata, Owner::UserOrRoot);
+    owner.map_err(|foreign| Untrusted::exposed(&place, foreign))?;
+    Ok(place)
 }
 
 /// Checks a directory as [`open`] checks a file. Its entries are then safe to list.

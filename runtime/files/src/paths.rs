@@ -165,6 +165,11 @@ impl Paths {
         self.root.join("var/log/weir/weir.log")
     }
 
+    /// The socket of systemd's journal.
+    pub fn journal(&self) -> PathBuf {
+        self.root.join("run/systemd/journal/socket")
+    }
+
     /// The socket of the system's D-Bus.
     pub fn system_bus(&self) -> PathBuf {
         self.root.join("run/dbus/system_bus_socket")

@@ -1,5 +1,5 @@
-//! What weir records besides operations: plugins that were not run, were added or removed, and changed grants. No grant
-//! has rules about these.
+//! What weir records besides operations: plugins that were not run, were added or removed, changed grants, and lines of
+//! the log that were not forwarded. No grant has rules about these.
 
 use serde::Serialize;
 use serde_with::skip_serializing_none;
@@ -29,6 +29,11 @@ pub enum Event<'a> {
         /// The number of denials without a record.
         count: u64,
     },
+    /// Lines of the log could not be forwarded.
+    NotForwarded {
+        /// The number of lines.
+        count: u64,
+    },
     /// A document of the administrator was added, changed or removed since the last invocation.
     Grant {
         /// Its file.
@@ -41,16 +46,17 @@ pub enum Event<'a> {
 }
 
 /// The operations in records of events.
-pub const EVENTS: [&str; 5] = [
+pub const EVENTS: [&str; 6] = [
     "plugin.run",
     "plugin.add",
     "plugin.remove",
     "grant.change",
     "denial.further",
+    "forward.missed",
 ];
 
 /// The capabilities in records of events.
-pub const EVENT_CAPABILITIES: [&str; 3] = ["plugin", "grant", "denial"];
+pub const EVENT_CAPABILITIES: [&str; 4] = ["plugin", "grant", "denial", "forward"];
 
 impl Event<'_> {
     pub(super) fn name(&self) -> &'static str {
@@ -60,6 +66,7 @@ impl Event<'_> {
             Self::Removed {} => EVENTS[2],
             Self::Grant { .. } => EVENTS[3],
             Self::Further { .. } => EVENTS[4],
+            Self::NotForwarded { .. } => EVENTS[5],
         }
     }
 

@@ -7,7 +7,7 @@
 //! This crate is below the kernel layer and does not depend on it: the facts that a decision needs come with the
 //! operation. It must not carry out an operation itself, read a grant from disk, or make a permit for anything but the
 //! operation that it has just authorised. The only files that it writes are the audit log and the head of its
-//! [`chain`].
+//! [`chain`]; of weir's configuration it reads whether the log is forwarded.
 //!
 //! # Example
 //!
@@ -53,7 +53,7 @@ mod refusal;
 mod subject;
 mod text;
 
-pub use audit::{Audit, Log, MOST_RECORDED};
+pub use audit::{Audit, AuditSettings, Log, MOST_RECORDED, Receiver};
 pub use event::{EVENT_CAPABILITIES, EVENTS, Event};
 pub use gate::Gate;
 pub use head::Head;

@@ -30,11 +30,11 @@ impl Chain {
         Self(Mutex::new(head))
     }
 
-    /// Appends whole lines to the log, and the chain line that ends them.
+    /// Appends whole lines to the log, and the chain line that ends them. Returns what was written.
     ///
     /// Errors: the log or the head file cannot be written. Nothing of the lines is in the log then, if the file system
     /// can take them back.
-    pub(super) fn append(&self, log: &File, lines: &[u8]) -> io::Result<()> {
+    pub(super) fn append(&self, log: &File, lines: &[u8]) -> io::Result<Vec<u8>> {
         let head = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let head = head.lock()?;
         let metadata = log.metadata()?;
@@ -49,7 +49,7 @@ impl Chain {
         let end = metadata.len() + written.len() as u64;
         // The lines are in the log. A head that could not be written is made up for by the next write.
         let _ = head.set(&Head::of(&metadata, end, line));
-        Ok(())
+        Ok(written)
     }
 }
 

@@ -13,6 +13,7 @@ use weir_files::Paths;
 use weir_files::file_trust::{self, Exposed, Owner};
 
 use super::chained::Chain;
+use super::forward::{Forward, Missed};
 use crate::head::HeadFile;
 
 /// The most bytes in the spool, which is in memory.
@@ -27,6 +28,8 @@ pub struct Log {
     spool: Option<PathBuf>,
     node: String,
     said: Once,
+    /// Who gets a copy, if anybody does.
+    forward: Option<Forward>,
 }
 
 /// The log and its chain.
@@ -48,6 +51,7 @@ impl Log {
             path,
             node: node(),
             said: Once::new(),
+            forward: Forward::open(paths),
         };
         log.take_in();
         log
@@ -61,6 +65,7 @@ impl Log {
             spool: None,
             node: String::new(),
             said: Once::new(),
+            forward: None,
         }
     }
 
@@ -74,13 +79,26 @@ impl Log {
         self.file.as_ref().err().map(String::as_str)
     }
 
-    /// Appends whole lines. Errors: why they are not in the log.
+    /// Appends whole lines, and forwards them. Errors: why they are not in the log.
     pub(super) fn append(&self, lines: &[u8]) -> Result<(), String> {
         let Some(log) = self.file.as_ref().map_err(String::clone)? else {
             return Ok(());
         };
         let failed = |e: io::Error| format!("`{}`: {e}", self.path.display());
-        log.chain.append(&log.file, lines).map_err(failed)
+        self.write(log, lines).map_err(failed)
+    }
+
+    fn write(&self, log: &Chained, lines: &[u8]) -> io::Result<()> {
+        let written = log.chain.append(&log.file, lines)?;
+        if let Some(forward) = &self.forward {
+            forward.send(&written);
+        }
+        Ok(())
+    }
+
+    /// The lines that were not forwarded since the last call, if there are any.
+    pub(super) fn take_missed(&self) -> Option<Missed> {
+        self.forward.as_ref().and_then(Forward::take_missed)
     }
 
     /// Spools whole lines that cannot be written to the log because of `why`. A later invocation writes them.
@@ -120,7 +138,20 @@ impl Log {
         let Ok(mut kept) = Flock::lock(kept, FlockArg::LockExclusiveNonblock) else {
             return;
         };
-        let _ = move_lines(&mut kept, log);
+        let _ = self.move_lines(&mut kept, log);
+    }
+
+    /// Moves all lines or none. If weir is killed between the two steps, the log has them twice, with the same numbers.
+    fn move_lines(&self, kept: &mut File, log: &Chained) -> io::Result<()> {
+        let mut lines = Vec::new();
+        kept.rewind()?;
+        kept.read_to_end(&mut lines)?;
+        if lines.is_empty() {
+            return Ok(());
+        }
+        make_room(&log.file, lines.len())?;
+        self.write(log, &lines)?;
+        kept.set_len(0)
     }
 }
 
@@ -161,19 +192,6 @@ fn keep(spool: &Path, lines: &[u8]) -> Result<(), String> {
         ));
     }
     file.write_all(lines).map_err(|e| e.to_string())
-}
-
-/// Moves all lines or none. If weir is killed between the two steps, the log has them twice, with the same numbers.
-fn move_lines(kept: &mut File, log: &Chained) -> io::Result<()> {
-    let mut lines = Vec::new();
-    kept.rewind()?;
-    kept.read_to_end(&mut lines)?;
-    if lines.is_empty() {
-        return Ok(());
-    }
-    make_room(&log.file, lines.len())?;
-    log.chain.append(&log.file, &lines)?;
-    kept.set_len(0)
 }
 
 /// Reserves space at the end of a file, and for two chain lines, if the file system can.

@@ -5,6 +5,7 @@
 //! the answer to the last one.
 
 mod chained;
+mod forward;
 mod line;
 mod log;
 mod shorten;
@@ -19,6 +20,7 @@ use weir_grant::Operation;
 use crate::event::Event;
 use crate::refusal::Denied;
 use crate::subject::Subject;
+pub use forward::{AuditSettings, Receiver};
 use line::{Answer, Answered, Denial, Entry, Head, Time};
 pub use log::Log;
 
@@ -225,6 +227,21 @@ impl Audit {
         if !self.waiting.is_empty() {
             let _ = self.write(&[], false);
         }
+        self.tell_of_missed();
+    }
+
+    /// Records that lines were not forwarded, and says so on standard error.
+    fn tell_of_missed(&mut self) {
+        let Some(missed) = self.log.take_missed() else {
+            return;
+        };
+        missed.say();
+        let event = Event::NotForwarded {
+            count: missed.count,
+        };
+        let _ = self.tell(&event, &missed.why);
+        // The lines of that record itself are not worth another.
+        self.log.take_missed();
     }
 
     fn one(&mut self, entry: Entry<'_, impl Serialize>) -> Result<(), String> {

@@ -11,6 +11,7 @@ use serde::de::IgnoredAny;
 use weir_cni::Error;
 use weir_files::Paths;
 use weir_files::file_trust::{self, Untrusted};
+use weir_gate::AuditSettings;
 use weir_grant::diagnostic::{Diagnostic, Position};
 use weir_grant::native::NativePlugin;
 use weir_grant::reading::{self, MOST_BYTES};
@@ -31,6 +32,8 @@ pub struct Settings {
     /// Named networks for callers outside Kubernetes.
     #[serde(deserialize_with = "pod_networks::read")]
     pub pod_networks: Vec<PodNetwork>,
+    /// What else is done with the audit log. The log itself reads this.
+    pub audit: AuditSettings,
 }
 
 impl Settings {
@@ -64,7 +67,10 @@ fn read(bytes: &[u8]) -> Result<Settings, Vec<Diagnostic>> {
         .iter_mut()
         .filter(|byte| **byte == b'\t')
         .for_each(|tab| *tab = b' ');
-    reading::read(&spaced, "a mapping, with `nativePlugins` or `podNetworks`")
+    reading::read(
+        &spaced,
+        "a mapping, with `nativePlugins`, `podNetworks` or `audit`",
+    )
 }
 
 fn invalid_json(error: &serde_json::Error) -> Diagnostic {

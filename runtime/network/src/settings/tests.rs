@@ -63,6 +63,8 @@ fn a_valid_configuration_is_read() {
         assert_eq!(mynet.list.as_map().get("default"), None);
         assert_eq!(mynet.list.as_map().get("containerInterface"), None);
     }
+    let forward = read(br#"{ "audit": { "forward": "journald" } }"#).expect("valid");
+    assert_eq!(forward.audit.forward, Some(weir_gate::Receiver::Journald));
     let tabs = "{\n\t\"podNetworks\":\t[]\n}";
     assert_eq!(read(tabs.as_bytes()).expect("valid"), Settings::default());
 }
@@ -71,7 +73,7 @@ fn a_valid_configuration_is_read() {
 fn what_is_no_json() {
     assert_eq!(
         said(""),
-        "1:1: the document is empty; expected a mapping, with `nativePlugins` or `podNetworks`"
+        "1:1: the document is empty; expected a mapping, with `nativePlugins`, `podNetworks` or `audit`"
     );
     assert_eq!(
         said("podNetworks: []\n"),
@@ -93,7 +95,7 @@ fn what_is_no_json() {
 fn unknown_keys_and_wrong_types_have_a_place() {
     assert_eq!(
         said("{\n  \"podNetwork\": []\n}"),
-        "2:3: unknown key `podNetwork`; expected `nativePlugins` or `podNetworks`; did you mean \
+        "2:3: unknown key `podNetwork`; expected `nativePlugins`, `podNetworks` or `audit`; did you mean \
          `podNetworks`?"
     );
     assert_eq!(
