@@ -10,7 +10,6 @@ use serde_json::Value;
 use tempfile::TempDir;
 use weir_files::Paths;
 use weir_gate::{Audit, Event, Log, Subject};
-use weir_kit::binary;
 
 /// A `WEIR_ROOT` with a log that weir's own code has written.
 struct Chained {
@@ -69,12 +68,7 @@ impl Chained {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(binary());
-        command
-            .arg("audit")
-            .args(words)
-            .env("WEIR_ROOT", self.root.path());
-        command
+        super::audit(self.root.path(), words)
     }
 
     fn run(&self, words: &[&str]) -> Result<Output> {

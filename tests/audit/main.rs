@@ -59,12 +59,7 @@ impl Place {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(binary());
-        command
-            .arg("audit")
-            .args(words)
-            .env("WEIR_ROOT", self.root.path());
-        command
+        audit(self.root.path(), words)
     }
 
     fn run(&self, words: &[&str]) -> Result<Output> {
@@ -89,6 +84,13 @@ impl Place {
         };
         text.lines().map(network).collect()
     }
+}
+
+/// `weir audit` with these words, on a node whose files are below `root`.
+fn audit(root: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(binary());
+    command.arg("audit").args(words).env("WEIR_ROOT", root);
+    command
 }
 
 fn lines(records: &[Value]) -> String {

@@ -108,7 +108,7 @@ pub fn head(head: NodeHead, wanted: &Wanted, report: &mut Report) {
             return;
         }
         NodeHead::Missing(path) => {
-            if report.links > 0 {
+            if report.checked > 0 {
                 report.findings.push(no_head(&path));
             }
             return;
@@ -117,7 +117,7 @@ pub fn head(head: NodeHead, wanted: &Wanted, report: &mut Report) {
     };
     let number = head.chained;
     // A chain that has only been begun has nothing to lose.
-    let is_begun = number == 0 && report.links == 0;
+    let is_begun = number == 0 && report.checked == 0;
     match wanted.find(&head) {
         Found::Same => report.head = Some(number),
         Found::Nothing if is_begun => {}

@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     let head = head(&paths, &files)?;
     let report = verify(&files, head, checkpoints)?;
     arguments.format.print(&report, report::print_text)?;
-    if report.links == 0 && report.findings.is_empty() {
+    if report.checked == 0 && report.findings.is_empty() {
         bail!("cannot tell: no line of these files is in a hash chain; {NOT_CHAINED}");
     }
     Ok(report.findings.is_empty().into())

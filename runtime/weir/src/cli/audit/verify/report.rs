@@ -13,8 +13,7 @@ use crate::cli::output::{print_line, say};
 pub struct Report {
     pub files: Vec<FileReport>,
     /// Chain lines whose digest was checked.
-    #[serde(rename = "checked")]
-    pub links: u64,
+    pub checked: u64,
     /// The chain line that the first of the files goes on after, and the last one.
     pub first: Option<u64>,
     pub last: Option<u64>,
@@ -148,7 +147,7 @@ pub fn print_text(report: &Report) {
     for finding in &report.findings {
         say!("not intact: {}", finding.text());
     }
-    if !report.findings.is_empty() || report.links == 0 {
+    if !report.findings.is_empty() || report.checked == 0 {
         return;
     }
     let head = match report.head {
@@ -162,7 +161,7 @@ pub fn print_text(report: &Report) {
     };
     print_line!(
         "intact: {}{head}{checkpoints}",
-        counted(report.links, "chain line")
+        counted(report.checked, "chain line")
     );
 }
 

@@ -113,7 +113,7 @@ impl<'a> Scan<'a> {
         mut covered: Region,
     ) {
         self.wanted.see(&line);
-        self.report.links += 1;
+        self.report.checked += 1;
         let chained = line.chained;
         if let Some(segment) = self.segments.last_mut() {
             segment.last = line;
