@@ -26,13 +26,13 @@ fn acts_of<'a>(plugin: &'a Plugin<'_>) -> Option<&'a Acts> {
 }
 
 /// The gravest act of a third party, with the plugin's name.
-pub fn gravest<'a>(plugins: &'a [Plugin<'_>]) -> Option<(&'a str, Severity)> {
+pub fn gravest<'a>(plugins: &'a [Plugin<'_>]) -> Option<(&'a str, &'a Act)> {
     let foreign = plugins.iter().filter(|plugin| is_foreign(plugin));
     let gravest = foreign.filter_map(|plugin| {
         let act = *acts_of(plugin)?.gravest().first()?;
-        Some((plugin.name, act.severity))
+        Some((plugin.name, act))
     });
-    gravest.max_by_key(|(_, severity)| *severity)
+    gravest.max_by_key(|(_, act)| act.severity)
 }
 
 /// What third parties did, the plugin with the gravest act first.

@@ -140,11 +140,10 @@ impl<'a> Subject<'a> {
 
     /// What a reader wants to know first: the gravest act of a third party, then denials.
     fn headline(&self, plugins: &[Plugin<'_>]) -> Markup {
-        let act = foreign::gravest(plugins);
-        let act = act.map(|(plugin, severity)| (printable(plugin), done(severity)));
         html! {
-            @if let Some((plugin, done)) = act {
-                "Plugin " (plugin) " " (done)
+            @if let Some((plugin, act)) = foreign::gravest(plugins) {
+                "Plugin " (printable(plugin)) " " (done(act.severity))
+                span.second { (denials::in_code(&printable(&act.act))) }
                 span.second { (self.denied()) }
             } @else { (self.denied()) }
         }
