@@ -104,7 +104,7 @@ fn value(chance: &mut dyn Chance, field: &Field) -> String {
             "::ffff:10.0.0.1",
         ],
         Kind::Network => &["10.1.2.3/16", "10.1.2.3/32", "0.0.0.0/0", "fd00::1/64"],
-        Kind::List => list(field.name),
+        Kind::List | Kind::ListOf(_) | Kind::Addresses => list(field.name),
         Kind::Text => text(field.name),
     };
     one_of(chance, words).to_owned()

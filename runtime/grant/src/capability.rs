@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::invocation::Invocation;
 use super::native::{self, NativePlugin};
-use super::rule::{Listed, Rule};
+use super::rule::{Facts, Listed, Rule};
 use super::{Capabilities, Capability, Need};
 
 /// Declares the capabilities of the contract, in its order: those that have rules, and the one that needs none.
@@ -105,6 +105,14 @@ macro_rules! capabilities {
                 }
             }
 
+            /// The facts about each way in which it can come about under these rules.
+            pub fn facts(&self, capabilities: &Capabilities) -> Vec<$crate::rule::Facts> {
+                match self {
+                    $(Self::$variant(r) => $crate::capability::facts::<$rule>(capabilities, r),)*
+                    Self::Native(r) => $crate::capability::facts::<$native>(capabilities, r),
+                }
+            }
+
             /// Drafts the rule that allows it.
             pub fn draft(&self, seen: &$crate::field::Seen<'_>) -> $crate::rule::Draft {
                 match self {
@@ -156,6 +164,14 @@ impl From<native::Requirement> for Need {
     fn from(requirement: native::Requirement) -> Self {
         Self::Native(requirement)
     }
+}
+
+pub(crate) fn facts<R: Rule>(
+    capabilities: &Capabilities,
+    requirement: &R::Requirement,
+) -> Vec<Facts> {
+    let ways = R::spread(R::of(capabilities), requirement.clone());
+    ways.iter().map(R::facts).collect()
 }
 
 pub(crate) fn is_met<R: Rule>(

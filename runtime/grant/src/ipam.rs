@@ -12,7 +12,7 @@ use super::operation::operations;
 use super::pattern::is_glob;
 use super::rule::Draft;
 use super::rule::Sentence;
-use super::rule::{Matched, Miss, Rule};
+use super::rule::{Facts, Matched, Miss, Rule};
 use super::verb::{Verb, VerbSet};
 
 /// Runs one command of an IPAM plugin.
@@ -72,7 +72,7 @@ impl FieldType for PluginNames {
         name == fact
     }
 
-    fn write(fact: &str, _: &Seen<'_>) -> Texts {
+    fn text(fact: &str) -> Texts {
         Texts::from([fact.to_owned()])
     }
 
@@ -109,6 +109,12 @@ impl Rule for String {
         let mut draft = Draft::new::<Self>();
         draft.set::<PluginNames>("name", Has::One(&r.plugin), seen);
         draft
+    }
+
+    fn facts(r: &Requirement) -> Facts {
+        let mut facts = Facts::new::<Self>();
+        facts.set::<PluginNames>("name", Has::One(&r.plugin));
+        facts
     }
 
     fn sentence(rule: &mut Sentence<'_>) -> String {

@@ -18,7 +18,7 @@ use super::plugin::{Digest, plugin_name};
 use super::quantity::{MOST_TIME, Time};
 use super::rule::Draft;
 use super::rule::Sentence;
-use super::rule::{Matched, Miss, Rule};
+use super::rule::{Facts, Matched, Miss, Rule};
 use super::verb::{Verb, VerbSet};
 
 /// Runs one command of a native plugin.
@@ -102,6 +102,13 @@ impl Rule for NativePlugin {
         draft.set::<Exact>("name", Has::One(&r.plugin), seen);
         draft.set::<Exact>("digest", Has::One(&r.digest.to_string()), seen);
         draft
+    }
+
+    fn facts(r: &Requirement) -> Facts {
+        let mut facts = Facts::new::<Self>();
+        facts.set::<Exact>("name", Has::One(&r.plugin));
+        facts.set::<Exact>("digest", Has::One(&r.digest.to_string()));
+        facts
     }
 
     fn sentence(rule: &mut Sentence<'_>) -> String {

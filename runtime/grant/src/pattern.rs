@@ -1,5 +1,7 @@
 //! The patterns of a grant: globs with placeholders, networks, dotted keys, and ranges of numbers.
 
+mod meet;
+
 use std::fmt;
 use std::marker::PhantomData;
 use std::path::{Component, Path, PathBuf};
@@ -11,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::diagnostic::choice;
 use super::invocation::Invocation;
+pub use meet::globs_meet;
 
 /// A glob (`*`, `?`, `[a-z]`) in which `{ifname}`, `{network}` and `{containerid}` stand for this
 /// invocation's values, taken literally.

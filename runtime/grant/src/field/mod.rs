@@ -16,6 +16,7 @@ use ipnet::IpNet;
 use serde_json::Value;
 
 use super::invocation::Invocation;
+use super::pattern::{globs_meet, literal};
 use super::verb::Verb;
 pub use read::{Networks, Verbs};
 
@@ -47,12 +48,22 @@ pub trait FieldType: 'static {
     /// Whether some value matches an operation's.
     fn matches(values: &Self::Values, fact: Self::Fact<'_>, invocation: &Invocation) -> bool;
 
+    /// Writes an operation's value as text. Of several at once, each.
+    fn text(fact: Self::Fact<'_>) -> Texts;
+
     /// Writes the values that allow an operation's, and the corresponding one in the next invocation.
-    fn write(fact: Self::Fact<'_>, seen: &Seen<'_>) -> Texts;
+    fn write(fact: Self::Fact<'_>, _seen: &Seen<'_>) -> Texts {
+        Self::text(fact)
+    }
 
     /// Whether one value matches everything that another matches.
     fn covers(wide: &str, narrow: &str) -> bool {
         wide == narrow
+    }
+
+    /// Whether a value matches something that a question asks about, which may have wildcards.
+    fn meets(value: &str, asked: &str) -> bool {
+        globs_meet(&literal(value), asked)
     }
 
     /// Merges values that one value can express.
@@ -107,6 +118,7 @@ pub struct Field {
     pub is_list: bool,
     pub examples: &'static [&'static str],
     pub covers: fn(&str, &str) -> bool,
+    pub(crate) meets: fn(&str, &str) -> bool,
     pub aggregate: fn(&Texts) -> Texts,
     pub flaws: fn(&Texts) -> Vec<Flaw>,
     of_type: fn() -> TypeId,
@@ -118,6 +130,8 @@ pub struct Field {
     pub is_alternative: bool,
     /// Whether a suggestion leaves it out.
     pub is_never_suggested: bool,
+    /// Whether no question can give it, since only the host knows it.
+    pub(crate) is_never_asked: bool,
     /// Why a rule for the host should not leave it out.
     pub left_out: Option<LeftOut>,
 }
@@ -146,12 +160,14 @@ impl Field {
             is_number: T::IS_NUMBER,
             examples: T::EXAMPLES,
             covers: T::covers,
+            meets: T::meets,
             aggregate: T::aggregate,
             flaws: T::flaws,
             verbs: None,
             not_said_by: &[],
             is_alternative: !T::LEFT_OUT_IS_ALL,
             is_never_suggested: false,
+            is_never_asked: false,
             left_out: None,
         }
     }
@@ -177,6 +193,12 @@ impl Field {
     /// Leaves it out of suggestions: one operation's value is not what the plugin needs in general.
     pub(crate) const fn never_suggested(mut self) -> Self {
         self.is_never_suggested = true;
+        self
+    }
+
+    /// Marks what only the host can find out while it carries the operation out, so that no question gives it.
+    pub(crate) const fn never_asked(mut self) -> Self {
+        self.is_never_asked = true;
         self
     }
 

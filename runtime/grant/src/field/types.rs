@@ -11,8 +11,8 @@ use crate::invocation::Invocation;
 use crate::namespace::Namespace;
 use crate::owner::Owner;
 use crate::pattern::{
-    DATA_DIR, Directory, File, Number, Pattern, RESOLV_CONF, Range, contains, glob_covers, is_glob,
-    literal,
+    DATA_DIR, Directory, File, Number, Pattern, RESOLV_CONF, Range, contains, glob_covers,
+    globs_meet, is_glob, literal,
 };
 use crate::phrase::{joined, quoted};
 use crate::spell::{key, spell};
@@ -39,7 +39,7 @@ impl FieldType for InNamespace {
         *value == fact
     }
 
-    fn write(fact: Namespace, _: &Seen<'_>) -> Texts {
+    fn text(fact: Namespace) -> Texts {
         one(fact)
     }
 }
@@ -53,7 +53,7 @@ impl<R: VerbSet> FieldType for Verbs<R> {
         verbs.contains(&fact)
     }
 
-    fn write(fact: Verb, _: &Seen<'_>) -> Texts {
+    fn text(fact: Verb) -> Texts {
         one(fact)
     }
 }
@@ -70,7 +70,7 @@ impl<W: Word + ToString> FieldType for Words<W> {
         words.contains(&fact)
     }
 
-    fn write(fact: W, _: &Seen<'_>) -> Texts {
+    fn text(fact: W) -> Texts {
         one(fact.word())
     }
 }
@@ -87,7 +87,7 @@ impl<W: Word> FieldType for KernelWords<W> {
         words.iter().any(|word| word.word() == fact)
     }
 
-    fn write(fact: &str, _: &Seen<'_>) -> Texts {
+    fn text(fact: &str) -> Texts {
         one(fact)
     }
 }
@@ -104,7 +104,7 @@ impl<W: Word> FieldType for AllOf<W> {
         fact.iter().all(|word| words.contains(word))
     }
 
-    fn write(fact: &[W], _: &Seen<'_>) -> Texts {
+    fn text(fact: &[W]) -> Texts {
         fact.iter().map(|word| word.word().to_owned()).collect()
     }
 }
@@ -121,7 +121,7 @@ impl FieldType for Exact {
         texts.iter().any(|text| text == fact)
     }
 
-    fn write(fact: &str, _: &Seen<'_>) -> Texts {
+    fn text(fact: &str) -> Texts {
         one(fact)
     }
 }
@@ -170,7 +170,7 @@ impl FieldType for Kinds {
         kinds.iter().any(|kind| kind == fact)
     }
 
-    fn write(fact: &str, _: &Seen<'_>) -> Texts {
+    fn text(fact: &str) -> Texts {
         one(fact)
     }
 
@@ -202,12 +202,20 @@ impl FieldType for Globs {
         globs.iter().any(|glob| glob.matches(fact, invocation))
     }
 
+    fn text(fact: &str) -> Texts {
+        one(fact)
+    }
+
     fn write(fact: &str, _: &Seen<'_>) -> Texts {
         one(literal(fact))
     }
 
     fn covers(wide: &str, narrow: &str) -> bool {
         glob_covers(wide, narrow)
+    }
+
+    fn meets(value: &str, asked: &str) -> bool {
+        globs_meet(value, asked)
     }
 }
 
@@ -232,12 +240,20 @@ impl FieldType for LinkNames {
         globs.iter().any(|glob| glob.matches(name, of))
     }
 
+    fn text((_, name): (Namespace, &str)) -> Texts {
+        one(name)
+    }
+
     fn write((namespace, name): (Namespace, &str), seen: &Seen<'_>) -> Texts {
         one(spell(namespace, name, seen.invocation))
     }
 
     fn covers(wide: &str, narrow: &str) -> bool {
         glob_covers(wide, narrow)
+    }
+
+    fn meets(value: &str, asked: &str) -> bool {
+        globs_meet(value, asked)
     }
 
     /// The kernel chooses the name of a link that is created without one.
@@ -268,14 +284,21 @@ impl FieldType for Keys {
         globs.iter().any(|glob| glob.matches_key(key, of))
     }
 
+    fn text((_, key): (Namespace, &str)) -> Texts {
+        one(key)
+    }
+
     fn write((namespace, text): (Namespace, &str), seen: &Seen<'_>) -> Texts {
         one(key(namespace, text, seen.invocation))
     }
 
     fn covers(wide: &str, narrow: &str) -> bool {
-        let (wide, narrow) = (segments(wide), segments(narrow));
-        let mut both = wide.iter().zip(&narrow);
-        wide.len() == narrow.len() && both.all(|(wide, narrow)| glob_covers(wide, narrow))
+        each_segment(wide, narrow, glob_covers)
+    }
+
+    /// A single `*` asks about every key.
+    fn meets(value: &str, asked: &str) -> bool {
+        asked == "*" || each_segment(value, asked, globs_meet)
     }
 
     fn flaws(keys: &Texts) -> Vec<Flaw> {
@@ -294,6 +317,13 @@ fn segments(key: &str) -> Vec<&str> {
     key.split('.').collect()
 }
 
+/// Whether two keys have as many segments, and something holds for each of one and that of the other.
+fn each_segment(one: &str, other: &str, holds: fn(&str, &str) -> bool) -> bool {
+    let (one, other) = (segments(one), segments(other));
+    let mut both = one.iter().zip(&other);
+    one.len() == other.len() && both.all(|(one, other)| holds(one, other))
+}
+
 /// An owner, by its mark.
 pub struct Owners;
 
@@ -306,6 +336,10 @@ impl FieldType for Owners {
         owners.iter().any(|owner| owner.has(mark, invocation))
     }
 
+    fn text(mark: &str) -> Texts {
+        one(mark)
+    }
+
     fn write(mark: &str, seen: &Seen<'_>) -> Texts {
         let has = |owner: &&Owner| owner.has(mark, seen.invocation);
         // What the attachment owns, its network owns as well; the narrower one comes last.
@@ -314,6 +348,11 @@ impl FieldType for Owners {
 
     fn covers(wide: &str, narrow: &str) -> bool {
         wide == narrow || (wide, narrow) == (Owner::Network.word(), Owner::Attachment.word())
+    }
+
+    /// Whose mark it is depends on the invocation. What weir did not make has none.
+    fn meets(_: &str, mark: &str) -> bool {
+        !mark.is_empty()
     }
 }
 
@@ -333,6 +372,10 @@ impl FieldType for Networks {
         networks.iter().any(|network| contains(network, &fact))
     }
 
+    fn text(address: IpNet) -> Texts {
+        one(address)
+    }
+
     /// The next container gets another address of the same network.
     fn write(address: IpNet, seen: &Seen<'_>) -> Texts {
         if address.prefix_len() < address.max_prefix_len() {
@@ -346,6 +389,10 @@ impl FieldType for Networks {
     fn covers(wide: &str, narrow: &str) -> bool {
         let networks = (wide.parse::<IpNet>(), narrow.parse::<IpNet>());
         matches!(networks, (Ok(wide), Ok(narrow)) if contains(&wide, &narrow))
+    }
+
+    fn meets(value: &str, asked: &str) -> bool {
+        Self::covers(value, asked)
     }
 
     fn aggregate(networks: &Texts) -> Texts {
@@ -368,7 +415,7 @@ impl FieldType for Numbers {
         numbers.contains(&fact)
     }
 
-    fn write(fact: u32, _: &Seen<'_>) -> Texts {
+    fn text(fact: u32) -> Texts {
         one(fact)
     }
 }
@@ -386,13 +433,17 @@ impl<N: Number + 'static> FieldType for Ranges<N> {
         ranges.iter().any(|range| range.contains(fact))
     }
 
-    fn write(fact: N, _: &Seen<'_>) -> Texts {
+    fn text(fact: N) -> Texts {
         one(fact)
     }
 
     fn covers(wide: &str, narrow: &str) -> bool {
         let ranges = (wide.parse::<Range<N>>(), narrow.parse::<Range<N>>());
         matches!(ranges, (Ok(w), Ok(n)) if w.first <= n.first && n.last <= w.last)
+    }
+
+    fn meets(value: &str, asked: &str) -> bool {
+        Self::covers(value, asked)
     }
 
     fn aggregate(ranges: &Texts) -> Texts {
@@ -424,12 +475,22 @@ impl FieldType for Directories {
         })
     }
 
+    fn text(place: StorePath<'_>) -> Texts {
+        one(place.path.display())
+    }
+
     fn write(place: StorePath<'_>, _: &Seen<'_>) -> Texts {
         write_path(place, DATA_DIR)
     }
 
     fn covers(wide: &str, narrow: &str) -> bool {
         Path::new(narrow).starts_with(wide)
+    }
+
+    /// What a configuration names in the key is not known.
+    fn meets(value: &str, asked: &str) -> bool {
+        let below = format!("{}/*", value.trim_end_matches('/'));
+        globs_meet(value, asked) || globs_meet(&below, asked)
     }
 }
 
@@ -448,8 +509,17 @@ impl FieldType for Files {
             .any(|file| file.is(place.path) || place.is_configured && file.is_of_configuration())
     }
 
+    fn text(place: StorePath<'_>) -> Texts {
+        one(place.path.display())
+    }
+
     fn write(place: StorePath<'_>, _: &Seen<'_>) -> Texts {
         write_path(place, RESOLV_CONF)
+    }
+
+    /// What a configuration names in the key is not known.
+    fn meets(value: &str, asked: &str) -> bool {
+        globs_meet(value, asked)
     }
 }
 

@@ -7,6 +7,7 @@
 mod complete;
 mod field;
 pub mod function;
+mod question;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use super::diagnostic::expected_one_of;
 use super::query::Query;
 use super::verb::Verb;
 pub use field::{Field, Kind};
+pub use question::{Case, question};
 use table::OPERATIONS;
 
 /// An operation that can be named.
@@ -94,6 +96,20 @@ fn current(name: &str) -> Cow<'_, str> {
 ///
 /// Errors: unknown, missing and repeated fields, with the known ones; invalid values.
 pub fn named(name: &str, given: &[(String, String)]) -> Result<Box<dyn Query>, String> {
+    let candidates = candidates(name, given)?;
+    let mut why = None;
+    for known in &candidates {
+        match known.build(given) {
+            Ok(Some(operation)) => return Ok(operation),
+            Ok(None) => {}
+            Err(error) => why = why.or(Some(error)),
+        }
+    }
+    Err(why.unwrap_or_else(|| mistake(name, &candidates, given)))
+}
+
+/// The operations of a name. Errors: there is none, or a field is given twice.
+fn candidates(name: &str, given: &[(String, String)]) -> Result<Vec<&'static Known>, String> {
     let plugins = OPERATIONS.iter().filter(|known| known.is_of_plugins());
     let candidates: Vec<&Known> = plugins.filter(|k| k.asked_as == name).collect();
     if candidates.is_empty() {
@@ -106,15 +122,7 @@ pub fn named(name: &str, given: &[(String, String)]) -> Result<Box<dyn Query>, S
             ));
         }
     }
-    let mut why = None;
-    for known in &candidates {
-        match known.build(given) {
-            Ok(Some(operation)) => return Ok(operation),
-            Ok(None) => {}
-            Err(error) => why = why.or(Some(error)),
-        }
-    }
-    Err(why.unwrap_or_else(|| mistake(name, &candidates, given)))
+    Ok(candidates)
 }
 
 /// Says which field is unknown or missing.
@@ -216,6 +224,7 @@ impl Known {
         }
         if let Value::Object(members) = &mut operation {
             (self.complete)(members).map_err(|missing| format!("`{}`: {missing}", self.name))?;
+            question::without_owners_in_container(members);
         }
         let name = self.name;
         let built = (self.read)(operation).map_err(|e| format!("`{name}`: {e}"))?;

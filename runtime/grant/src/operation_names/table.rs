@@ -1,6 +1,7 @@
 //! The operations of the audit log, and the fields of each.
 
 use super::super::operation::Operation;
+use super::super::word::Word;
 use super::super::{
     address, conntrack, device, firewall, firewalld, ipam, link, native, neighbour, packet,
     policy_rule, route, store, sysctl, traffic,
@@ -18,7 +19,7 @@ macro_rules! link {
             Field::text("namespace", concat!($place, "/namespace")).of(NAMESPACES),
             Field::text("kind", concat!($place, "/kind")),
             Field::text($name, concat!($place, "/name")),
-            Field::text("owner", concat!($place, "/owner")).optional(),
+            Field::text("owner", concat!($place, "/owner")).optional().open(),
         ]
     };
     ($name:literal, and $($field:expr),+) => {{
@@ -33,7 +34,7 @@ macro_rules! neighbour_link {
         [
             Field::text("namespace", "/link/namespace").of(NAMESPACES),
             Field::text("link", "/link/name"),
-            Field::text("owner", "/link/owner").optional(),
+            Field::text("owner", "/link/owner").optional().open(),
             $($field),+
         ]
     };
@@ -62,7 +63,13 @@ macro_rules! operations {
     (@only $member:literal = $value:literal) => { Some(($member, $value)) };
 }
 
+/// As the contract calls kinds of new links.
+const NEW_KINDS: Kind = Kind::OneOf(&[
+    "veth", "bridge", "macvlan", "ipvlan", "vlan", "dummy", "tap", "vrf", "ifb",
+]);
+const WITH_LOWER: &[&str] = &["macvlan", "ipvlan", "vlan"];
 const NAMESPACES: Kind = Kind::OneOf(&["host", "container"]);
+const ACCESS: Kind = Kind::OneOf(&["read", "write"]);
 const FAMILIES: Kind = Kind::OneOf(&["ipv4", "ipv6"]);
 const TABLE_FAMILIES: Kind = Kind::OneOf(&["ip", "ip6", "inet", "arp", "bridge", "netdev"]);
 
@@ -85,11 +92,12 @@ const NEW_NAME: Field = Field::text("new-name", "/name");
 const ROUTE: [Field; 5] = [
     NAMESPACE,
     Field::text("destination", "/route/destination").of(Kind::Network),
-    Field::text("link", "/route/link/name").optional(),
-    Field::text("owner", "/route/link/owner").optional(),
+    Field::text("link", "/route/link/name").optional().open(),
+    Field::text("owner", "/route/link/owner").optional().open(),
     Field::text("table", "/route/table")
         .of(Kind::Number)
-        .optional(),
+        .optional()
+        .open(),
 ];
 
 /// The fields of a policy routing rule.
@@ -98,7 +106,8 @@ const POLICY_RULE: [Field; 5] = [
     Field::text("family", "/rule/family").of(FAMILIES),
     Field::text("source", "/rule/source")
         .of(Kind::Network)
-        .optional(),
+        .optional()
+        .open(),
     Field::text("table", "/rule/table").of(Kind::Number),
     Field::text("priority", "/rule/priority")
         .of(Kind::Number)
@@ -129,16 +138,16 @@ const KEY: Field = Field::text("key", "/key").optional();
 pub(super) static OPERATIONS: &[Known] = operations! {
     link::Create; [
         NAMESPACE,
-        Field::text("kind", "/kind"),
-        Field::text("name", "/name").optional(),
-        Field::text("peer.namespace", "/peer/namespace").of(NAMESPACES).optional(),
-        Field::text("peer.name", "/peer/name").optional(),
+        Field::text("kind", "/kind").of(NEW_KINDS),
+        Field::text("name", "/name").optional().open(),
+        Field::text("peer.namespace", "/peer/namespace").of(NAMESPACES).optional().of_kinds(&["veth"]),
+        Field::text("peer.name", "/peer/name").optional().of_kinds(&["veth"]),
         Field::text("master.namespace", "/master/namespace").of(NAMESPACES).optional(),
         Field::text("master.kind", "/master/kind").optional(),
         Field::text("master.name", "/master/name").optional(),
-        Field::text("lower.namespace", "/lower/namespace").of(NAMESPACES).optional(),
-        Field::text("lower.kind", "/lower/kind").optional(),
-        Field::text("lower.name", "/lower/name").optional()
+        Field::text("lower.namespace", "/lower/namespace").of(NAMESPACES).optional().of_kinds(WITH_LOWER),
+        Field::text("lower.kind", "/lower/kind").optional().of_kinds(WITH_LOWER),
+        Field::text("lower.name", "/lower/name").optional().of_kinds(WITH_LOWER)
     ]; r#"{"name": "", "up": false}"#; complete::new_link;
     link::Read; link!("name"); "{}"; complete::nothing;
     link::Read, asked as "link.look-up"; [
@@ -194,7 +203,7 @@ pub(super) static OPERATIONS: &[Known] = operations! {
         r#"{"state": "permanent", "proxy": false}"#; complete::link;
     neighbour::Delete; neighbour_link!(and ADDRESS); "{}"; complete::link;
     neighbour::List; neighbour_link!(and OPTIONAL_FAMILY); "{}"; complete::link;
-    neighbour::Announce; neighbour_link!(and Field::text("addresses", "/addresses").of(Kind::List));
+    neighbour::Announce; neighbour_link!(and Field::text("addresses", "/addresses").of(Kind::Addresses));
         "{}"; complete::link;
 
     traffic::AddQdisc; link!("link", and Field::text("discipline", "/discipline"));
@@ -214,8 +223,8 @@ pub(super) static OPERATIONS: &[Known] = operations! {
         NAMESPACE,
         FAMILY,
         TABLE,
-        Field::text("hooks", "/hooks").of(Kind::List).optional(),
-        Field::text("statements", "/statements").of(Kind::List).optional()
+        Field::text("hooks", "/hooks").of(Kind::ListOf(firewall::Hook::WORDS)).optional(),
+        Field::text("statements", "/statements").of(Kind::ListOf(firewall::StatementKind::WORDS)).optional()
     ]; r#"{"table": "weir_plugin"}"#; complete::commands;
     firewall::ListChains; [NAMESPACE, FAMILY, TABLE]; r#"{"table": "weir_plugin"}"#; complete::nothing;
     firewall::ListSets; [NAMESPACE, FAMILY, TABLE]; r#"{"table": "weir_plugin"}"#; complete::nothing;
@@ -237,7 +246,7 @@ pub(super) static OPERATIONS: &[Known] = operations! {
 
     conntrack::Delete; [
         NAMESPACE,
-        Field::text("protocol", "/protocol"),
+        Field::text("protocol", "/protocol").of(Kind::OneOf(conntrack::Protocol::WORDS)),
         Field::text("port", "/port").of(Kind::Number).optional(),
         OPTIONAL_FAMILY,
         Field::text("destination", "/destination").of(Kind::Address).optional(),
@@ -245,10 +254,15 @@ pub(super) static OPERATIONS: &[Known] = operations! {
     ]; r#"{"family": "ipv4"}"#; complete::nothing;
 
     sysctl::Read; [NAMESPACE, Field::text("key", "/key")]; "{}"; complete::nothing;
-    sysctl::Write; [NAMESPACE, Field::text("key", "/key"), Field::text("value", "/value")]; "{}"; complete::nothing;
+    sysctl::Write; [
+        NAMESPACE,
+        Field::text("key", "/key"),
+        Field::text("value", "/value"),
+        Field::text("owner", "/owner").optional().open()
+    ]; "{}"; complete::nothing;
 
-    store::OpenRead, only with "access" = "read"; store!(Field::text("access", "/access")); "{}"; complete::store;
-    store::OpenWrite, only with "access" = "write"; store!(Field::text("access", "/access")); "{}"; complete::store;
+    store::OpenRead, only with "access" = "read"; store!(Field::text("access", "/access").of(ACCESS)); "{}"; complete::store;
+    store::OpenWrite, only with "access" = "write"; store!(Field::text("access", "/access").of(ACCESS)); "{}"; complete::store;
     store::Get; store!(KEY); r#"{"key": ""}"#; complete::store;
     store::Put; store!(KEY); r#"{"key": ""}"#; complete::store;
     store::Claim; store!(Field::text("keys", "/keys").of(Kind::List).optional()); r#"{"keys": []}"#; complete::store;

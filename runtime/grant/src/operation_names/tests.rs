@@ -516,7 +516,7 @@ fn mistakes_name_what_there_is() {
     let number = why("conntrack.delete", "namespace=host protocol=udp port=http");
     assert_eq!(number, "`port=http` is not a number");
     let kind = why("link.create", "namespace=host kind=physical name=x");
-    assert!(kind.contains("expected one of `veth`, `bridge`"), "{kind}");
+    assert!(kind.contains("expected `veth`, `bridge`"), "{kind}");
     let record = recorded("link.delete", &json!({ "link": { "name": "x" } }));
     let record = record.err().expect("no record");
     assert!(

@@ -83,6 +83,14 @@ macro_rules! rule {
                 draft
             }
 
+            fn facts($r: &$requirement) -> $crate::rule::Facts {
+                let mut facts = $crate::rule::Facts::new::<Self>();
+                $(facts.set::<$before_type>(stringify!($before), $before_has);)*
+                facts.set::<Verbs>("verbs", $crate::field::Has::One($of_verb));
+                $(facts.set::<$after_type>(stringify!($after), $after_has);)*
+                facts
+            }
+
             $($more)*
         }
     };

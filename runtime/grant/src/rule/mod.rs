@@ -6,12 +6,14 @@
 //! | `matching` | how a rule's fields are matched, and which came closest |
 //! | `fields` | a rule as its fields: what the tools compare and put together |
 //! | `draft` | the rule that allows what an operation did |
+//! | `possible` | what a rule allows of a question that leaves something open |
 //! | `sentence` | a rule in words |
 
 pub(crate) mod declare;
 mod draft;
 mod fields;
 mod matching;
+mod possible;
 mod sentence;
 
 use std::fmt;
@@ -23,8 +25,9 @@ use super::verb::{Verb, VerbSet};
 pub use draft::Draft;
 pub use fields::{RuleFields, capabilities, merge, rules_of};
 pub use matching::{Matched, Miss};
+pub use possible::{Bounds, Facts};
 pub(crate) use sentence::listed;
-pub use sentence::{Sentence, sentence};
+pub use sentence::{Sentence, bounds_in_words, sentence};
 
 /// A type of rule that a grant has a list of.
 pub trait Listed: Sized {
@@ -60,6 +63,9 @@ pub trait Rule: VerbSet + Listed {
 
     /// Drafts the rule that allows a requirement.
     fn draft(requirement: &Self::Requirement, seen: &Seen<'_>) -> Draft;
+
+    /// The values that a requirement has for the fields.
+    fn facts(requirement: &Self::Requirement) -> Facts;
 
     /// Says in words what a rule allows. Fields that it does not mention are added as they are.
     fn sentence(rule: &mut Sentence<'_>) -> String;

@@ -2,6 +2,7 @@
 //! hidden.
 
 use super::fields::RuleFields;
+use super::possible::Bounds;
 use crate::field::Texts;
 use crate::namespace::Namespace;
 use crate::phrase::joined;
@@ -23,6 +24,30 @@ pub fn sentence(rule: &RuleFields) -> String {
     let bounds = sentence.bounds();
     let others = sentence.others();
     format!("{what}{others}{}{bounds}", sentence.place())
+}
+
+/// Bounds on what a rule allows: "of kind bridge or veth, where weir made it for this network".
+pub fn bounds_in_words(bounds: &Bounds) -> String {
+    let in_words = |(key, values): (&String, &Texts)| {
+        let one_of = listed(values, "or");
+        match key.as_str() {
+            "attributes" => format!("nothing but {}", listed(values, "and")),
+            "owners" => made_for(values),
+            "overlaps" => overlapping(values),
+            "names" | "links" if is_own(values) => {
+                "named as the attachment's interface is".to_owned()
+            }
+            "names" | "links" => format!("named {one_of}"),
+            "kinds" => format!("of kind {one_of}"),
+            "destinations" | "values" => format!("to {one_of}"),
+            "addresses" | "sources" => format!("within {one_of}"),
+            "directories" => format!("below {one_of}"),
+            "tables" => format!("in routing table {one_of}"),
+            key => format!("with {key} {one_of}"),
+        }
+    };
+    let words: Vec<String> = bounds.iter().map(in_words).collect();
+    words.join(", ")
 }
 
 /// The sentence about a rule, under construction.
@@ -92,6 +117,7 @@ impl<'a> Sentence<'a> {
                     Some(kinds) => format!("kind {kinds}"),
                     None => "every kind, hardware included".to_owned(),
                 };
+                let names = names.filter(|names| !names.contains("*"));
                 let names = names.map(|names| format!(", named {}", listed(names, "or")));
                 format!("interfaces of {kinds}{}", names.unwrap_or_default())
             }
@@ -102,8 +128,10 @@ impl<'a> Sentence<'a> {
     pub(crate) fn an_interface(&mut self, names: &'static str) -> String {
         match self.take(names) {
             Some(names) if is_own(names) => OWN.to_owned(),
-            Some(names) => format!("an interface named {}", listed(names, "or")),
-            None => "every interface".to_owned(),
+            Some(names) if !names.contains("*") => {
+                format!("an interface named {}", listed(names, "or"))
+            }
+            _ => "every interface".to_owned(),
         }
     }
 
@@ -138,11 +166,10 @@ impl<'a> Sentence<'a> {
             text += &format!(", nothing but {}", listed(attributes, "and"));
         }
         if let Some(owners) = self.take("owners") {
-            text += &format!(", where weir made it for {}", owned(owners));
+            text += &format!(", {}", made_for(owners));
         }
         if let Some(owners) = self.take("overlaps") {
-            let others = owned(owners);
-            text += &format!(", where it overlaps no route of the host but those of {others}");
+            text += &format!(", {}", overlapping(owners));
         }
         text
     }
@@ -163,6 +190,15 @@ impl<'a> Sentence<'a> {
 
 fn is_own(names: &Texts) -> bool {
     names.iter().eq(["{ifname}"])
+}
+
+fn made_for(owners: &Texts) -> String {
+    format!("where weir made it for {}", owned(owners))
+}
+
+fn overlapping(owners: &Texts) -> String {
+    let others = owned(owners);
+    format!("where it overlaps no route of the host but those of {others}")
 }
 
 fn owned(owners: &Texts) -> String {

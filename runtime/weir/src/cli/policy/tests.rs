@@ -1,8 +1,10 @@
 //! What holds of the tools' answers, whatever the grant: tried with rules and operations by chance.
 
+use std::cell::Cell;
+
 use weir_grant::firewall::Subject;
 use weir_grant::query::{Need, Query};
-use weir_grant::rule::capabilities;
+use weir_grant::rule::{Bounds, Facts, capabilities, rules_of};
 use weir_grant::{Capabilities, Capability, Decision, Document, Invocation};
 use weir_kit::examples::{Chance, Seeded, operation, operations, rules};
 
@@ -77,7 +79,7 @@ fn is_anywhere(operation: &dyn Query) -> bool {
 
 #[test]
 fn what_no_comparison_calls_possible_is_not() {
-    let is_one_compared = std::cell::Cell::new(0);
+    let is_one_compared = Cell::new(0);
     each_try(|chance, capability| {
         let (first, second) = (grant(chance, capability), grant(chance, capability));
         if !compare(&document(&first), &document(&second))
@@ -98,6 +100,38 @@ fn what_no_comparison_calls_possible_is_not() {
         }
     });
     assert!(is_one_compared.get() > 1000, "{}", is_one_compared.get());
+}
+
+/// What the gate allows is among what may be allowed, and what may be without a bound the gate allows.
+#[test]
+fn what_may_be_allowed_is_what_the_gate_allows() {
+    let (allowed, unbounded) = (Cell::new(0), Cell::new(0));
+    each_try(|chance, capability| {
+        let grant = grant(chance, capability);
+        let rules = rules_of(&grant, capability);
+        for operation in operations(chance, capability, 20) {
+            let told = || format!("{} {}: {grant:?}", operation.name(), operation.arguments());
+            let needs = operation.needs();
+            let facts: Vec<Facts> = needs.iter().flat_map(|need| need.facts(&grant)).collect();
+            let bounds = |facts: &Facts| -> Vec<Bounds> {
+                rules
+                    .iter()
+                    .filter_map(|rule| rule.bounds_for(facts))
+                    .collect()
+            };
+            let bounds: Vec<Vec<Bounds>> = facts.iter().map(bounds).collect();
+            if is_allowed(&*operation, &grant) {
+                assert!(bounds.iter().all(|all| !all.is_empty()), "{}", told());
+                allowed.set(allowed.get() + 1);
+            }
+            if bounds.iter().all(|all| all.iter().any(Bounds::is_empty)) {
+                assert!(is_allowed(&*operation, &grant), "{}", told());
+                unbounded.set(unbounded.get() + 1);
+            }
+        }
+    });
+    let (allowed, unbounded) = (allowed.get(), unbounded.get());
+    assert!(allowed > 1000 && unbounded > 1000, "{allowed} {unbounded}");
 }
 
 #[test]

@@ -1,0 +1,130 @@
+//! What a rule allows of a question that leaves something open: the facts that the question gives, and the bounds under
+//! which the rule allows it.
+
+use std::collections::BTreeMap;
+
+use super::fields::RuleFields;
+use crate::field::types::Owners;
+use crate::field::{Field, FieldType, Has, Texts};
+use crate::{Capability, Rule, Verb};
+
+/// The value that one object of an operation has for each field of its capability's rules. It may have wildcards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    pub capability: Capability,
+    fields: BTreeMap<&'static str, Has<Texts>>,
+}
+
+/// The values that bound what a rule allows, by field.
+pub type Bounds = BTreeMap<String, Texts>;
+
+impl Facts {
+    pub(crate) fn new<R: Rule>() -> Self {
+        Self {
+            capability: R::CAPABILITY,
+            fields: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn set<T: FieldType>(&mut self, key: &'static str, has: Has<T::Fact<'_>>) {
+        let has = match has {
+            Has::Nothing => Has::Nothing,
+            Has::Anything => Has::Anything,
+            Has::One(fact) => Has::One(T::text(fact)),
+        };
+        self.fields.insert(key, has);
+    }
+
+    /// The same, where what differs in another may be anything.
+    #[must_use]
+    pub fn common(mut self, other: &Self) -> Self {
+        for (key, has) in &mut self.fields {
+            if other.fields.get(key) != Some(has) {
+                *has = Has::Anything;
+            }
+        }
+        self
+    }
+
+    /// The facts as a rule that allows them and nothing else, to describe them.
+    pub fn as_rule(&self) -> RuleFields {
+        let mut rule = RuleFields::new(self.capability);
+        for field in rule.described() {
+            // A mark says whose something is, and a rule only whether it is this network's.
+            let is_mark = field.is_of::<Owners>();
+            if let Some(Has::One(texts)) = self.fields.get(field.key).filter(|_| !is_mark) {
+                rule = rule.with(field.key, texts.iter().filter(|text| *text != "*"));
+            }
+        }
+        rule.fields.retain(|_, values| !values.is_empty());
+        rule
+    }
+
+    /// What is done; none for a capability whose rules are names.
+    fn verb(&self) -> Option<Verb> {
+        let Some(Has::One(words)) = self.fields.get("verbs") else {
+            return None;
+        };
+        let verbs = self.capability.description()?.verbs.iter();
+        verbs.copied().find(|verb| words.contains(verb.word()))
+    }
+}
+
+impl RuleFields {
+    /// The bounds under which the rule may allow something with these facts; none if it never does.
+    ///
+    /// Whatever the gate allows is among it, whatever the placeholders stand for. Fields that hold in any case are not
+    /// among the bounds.
+    pub fn bounds_for(&self, facts: &Facts) -> Option<Bounds> {
+        if self.capability != facts.capability {
+            return None;
+        }
+        let mut bounds = Bounds::new();
+        for field in self.described() {
+            let has = facts.fields.get(field.key);
+            let Some(values) = self.get(field.key) else {
+                if !field.left_out_is_all && matches!(has, Some(Has::One(_))) {
+                    return None;
+                }
+                continue;
+            };
+            let meeting = match has {
+                None => continue,
+                Some(Has::Nothing) if !field.is_never_asked => continue,
+                Some(Has::Nothing | Has::Anything) => values.clone(),
+                Some(Has::One(asked)) if is_covered(field, values, asked, facts.verb()) => continue,
+                // A change of nothing in particular may be one of anything.
+                Some(Has::One(asked)) if asked.is_empty() => values.clone(),
+                Some(Has::One(asked)) => meeting(field, values, asked),
+            };
+            if meeting.is_empty() {
+                return None;
+            }
+            bounds.insert(field.key.to_owned(), meeting);
+        }
+        Some(bounds)
+    }
+}
+
+/// Whether the values match all that the question asks about. Whose a mark is depends on the invocation.
+fn is_covered(field: &Field, values: &Texts, asked: &Texts, verb: Option<Verb>) -> bool {
+    if asked.is_empty() {
+        return verb.is_some_and(|verb| !field.is_for(verb));
+    }
+    !field.is_of::<Owners>() && are_among(asked, values, field.covers)
+}
+
+/// The values that can match something that the question asks about; none if no value can match some part of it.
+fn meeting(field: &Field, values: &Texts, asked: &Texts) -> Texts {
+    if !are_among(asked, values, field.meets) {
+        return Texts::new();
+    }
+    let meets = |value: &&String| asked.iter().any(|one| (field.meets)(value, one));
+    values.iter().filter(meets).cloned().collect()
+}
+
+/// Whether something holds for each text of the question and one of the values.
+fn are_among(asked: &Texts, values: &Texts, holds: fn(&str, &str) -> bool) -> bool {
+    let is_among = |one: &String| values.iter().any(|value| holds(value, one));
+    asked.iter().all(is_among)
+}
