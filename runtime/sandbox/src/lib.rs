@@ -42,6 +42,7 @@
 //! # }
 //! ```
 
+mod authors;
 mod builtin;
 mod call;
 mod catalogue;
@@ -67,6 +68,7 @@ mod trap;
 mod validate_result;
 mod watchdog;
 
+pub use authors::authors;
 pub use builtin::{BuiltIn, Inside, hostile, missing_plugins, put_inside};
 pub use catalogue::{Catalogue, Listed, Plugin, Source};
 pub use grants::deciding::{Undecided, deciding, replaces};
