@@ -149,17 +149,22 @@ impl From<io::Error> for Untrusted {
 /// If the file does not exist, its directories are not checked.
 pub fn open(path: &Path, root: &Path) -> Result<File, Untrusted> {
     fs::metadata(path)?;
-    let place = walk(path, root)?;
-    // A pipe must not make weir wait; symbolic links have been followed.
+    open_entry(&walk(path, root)?)
+}
+
+/// Opens a regular file of a directory that [`check_directory`] has checked. It must be no symbolic link, and only root and
+/// weir's user may write to it.
+pub fn open_entry(place: &Path) -> Result<File, Untrusted> {
+    // A pipe must not make weir wait.
     let mut options = File::options();
     options.read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK);
-    let file = options.open(&place)?;
+    let file = options.open(place)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         let error = io::Error::new(ErrorKind::InvalidInput, "not a regular file");
         return Err(error.into());
     }
-    check(&metadata, Owner::UserOrRoot).map_err(|foreign| Untrusted::exposed(&place, foreign))?;
+    check(&metadata, Owner::UserOrRoot).map_err(|foreign| Untrusted::exposed(place, foreign))?;
     Ok(file)
 }
 

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +15,7 @@ use weir_files::file_trust::{self, Untrusted};
 use weir_files::{Durability, Paths};
 
 use super::attachment::Attachment;
-use super::trust::unread;
+use super::trust::{text_of, unread};
 
 /// libcni's name for the format.
 const KIND: &str = "cniCacheV1";
@@ -35,6 +36,9 @@ pub struct Cached {
     pub capability_args: Option<Map<String, Value>>,
     /// The list's result, in the version of the list.
     pub result: Option<Value>,
+    /// When the file was written; none for an entry that was not read from one.
+    #[serde(skip)]
+    pub written: Option<SystemTime>,
 }
 
 impl Cached {
@@ -57,6 +61,7 @@ impl Cached {
             cni_args: Some(args).filter(|args| !args.is_empty()),
             capability_args: Some(capability_args.clone()).filter(|args| !args.is_empty()),
             result: Some(result),
+            written: None,
         }
     }
 
@@ -178,14 +183,20 @@ impl Cache {
     }
 
     fn read(&self, path: &Path) -> Result<Option<Cached>, Error> {
-        match file_trust::open(path, &self.root).map(io::read_to_string) {
-            Err(exposed @ Untrusted::Exposed(_)) => {
+        let file = match file_trust::open(path, &self.root) {
+            Ok(file) => file,
+            Err(Untrusted::Unreadable(_)) => return Ok(None),
+            Err(exposed) => {
                 let what = format!("result cache `{}`", path.display());
-                Err(unread(what, &exposed, Code::IO_FAILURE))
+                return Err(unread(what, &exposed, Code::IO_FAILURE));
             }
-            Ok(Ok(text)) => Ok(Cached::parse(&text)),
-            Ok(Err(_)) | Err(Untrusted::Unreadable(_)) => Ok(None),
-        }
+        };
+        let cached = text_of(&file).ok().and_then(|text| Cached::parse(&text));
+        let written = file.metadata().and_then(|metadata| metadata.modified());
+        Ok(cached.map(|cached| Cached {
+            written: written.ok(),
+            ..cached
+        }))
     }
 
     fn path(&self, network: &str, attachment: &Attachment) -> PathBuf {

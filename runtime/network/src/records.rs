@@ -15,7 +15,7 @@ use weir_files::{Durability, Paths, entries, file_trust, is_at, lock, lock_direc
 use super::attachment::Attachment;
 use super::codes;
 use super::record::{Record, RecordedAttachment, Unusable, parse, shown};
-use super::trust::unread;
+use super::trust::{text_of, unread};
 
 /// A locked record: no other process works on the pod.
 pub struct LockedRecord {
@@ -126,9 +126,22 @@ impl Records {
 
     /// Every record that can be read, locked or not. Errors: code 5.
     pub fn all(&self) -> Result<Vec<Record>, Error> {
-        let paths = list(&self.directory)?.into_iter();
-        let records = paths.filter(|path| path.extension() == Some(OsStr::new("json")));
-        Ok(records.filter_map(|path| self.read(&path).ok()?).collect())
+        Ok(self.all_or_why()?.0)
+    }
+
+    /// The same, and why others cannot be used. Errors: code 5.
+    pub fn all_or_why(&self) -> Result<(Vec<Record>, Vec<Error>), Error> {
+        let (mut records, mut unused) = (Vec::new(), Vec::new());
+        for path in list(&self.directory)? {
+            if path.extension() != Some(OsStr::new("json")) {
+                continue;
+            }
+            match self.read(&path) {
+                Ok(record) => records.extend(record),
+                Err(error) => unused.push(error.into()),
+            }
+        }
+        Ok((records, unused))
     }
 
     /// The attachments by name of a container, in the order in which they were made.
@@ -220,7 +233,7 @@ fn write(path: &Path, record: &Record) -> Result<(), Error> {
 }
 
 fn read(path: &Path, file: &File) -> Result<Record, Unusable> {
-    let text = io::read_to_string(file).map_err(|e| failed(path, e))?;
+    let text = text_of(file).map_err(|e| failed(path, e))?;
     parse(path, &text)
 }
 
