@@ -21,6 +21,7 @@ mod scratch_node;
 mod standard_output;
 #[cfg(test)]
 mod static_inside;
+mod table;
 mod watch;
 
 pub use commands::run;

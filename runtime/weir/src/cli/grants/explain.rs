@@ -199,13 +199,7 @@ fn interfaces(record: &Record) -> Vec<String> {
 
 fn asked(arguments: &Arguments) -> Result<Question> {
     let operation = arguments.operation.as_deref().unwrap_or_default();
-    let mut fields = Vec::new();
-    for field in &arguments.fields {
-        let (name, value) = field
-            .split_once('=')
-            .with_context(|| format!("`{field}` is not a field; expected FIELD=VALUE"))?;
-        fields.push((name.to_owned(), value.to_owned()));
-    }
+    let fields = fields(&arguments.fields)?;
     let operation = named(operation, &fields).map_err(|why| anyhow!(why))?;
     Ok(Question {
         refused: operation.flaw(),
@@ -219,6 +213,17 @@ fn asked(arguments: &Arguments) -> Result<Question> {
         interfaces: vec![arguments.ifname.clone()],
         operation,
     })
+}
+
+/// The fields of an operation, as they are typed: `FIELD=VALUE`.
+pub(super) fn fields(typed: &[String]) -> Result<Vec<(String, String)>> {
+    let split = typed.iter().map(|field| {
+        let (name, value) = field
+            .split_once('=')
+            .with_context(|| format!("`{field}` is not a field; expected FIELD=VALUE"))?;
+        Ok((name.to_owned(), value.to_owned()))
+    });
+    split.collect()
 }
 
 impl Documents {

@@ -11,6 +11,7 @@ use weir_grant::diagnostic::expected_one_of;
 use weir_sandbox::Broken;
 
 use super::grant_state::{self, Grant, State};
+use super::host::{changers, print_changers};
 use crate::cli::output::{Answer, Format, complain, print_line, say};
 use crate::cli::outside::Outside;
 
@@ -19,6 +20,9 @@ pub struct Arguments {
     /// Only grants of this plugin.
     #[arg(long, value_name = "NAME")]
     plugin: Option<String>,
+    /// Only what may change the host: which plugins, with what, and whose they are.
+    #[arg(long)]
+    host: bool,
     #[command(flatten)]
     format: Format,
 }
@@ -50,6 +54,23 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
         }
     }
     grant_state::tell_not_read(paths)?;
+    if arguments.host {
+        let changers = changers(paths, &valid, wanted)?;
+        arguments
+            .format
+            .print(&changers, |changers| print_changers(changers))?;
+        for broken in all.iter().filter_map(|one| one.as_ref().err()) {
+            let file = broken.file.display();
+            complain(&format!(
+                "`{file}` is not valid: no plugin runs until it is fixed or removed"
+            ));
+        }
+        let needs_mending = all.iter().any(|one| match one {
+            Ok(grant) => grant.state.needs_mending(),
+            Err(_) => true,
+        });
+        return Ok((!needs_mending).into());
+    }
     let listed = all.iter().filter_map(|one| match one {
         Err(broken) => Some(not_valid(broken)),
         Ok(grant) if wanted.is_some_and(|plugin| plugin != grant.plugin()) => None,

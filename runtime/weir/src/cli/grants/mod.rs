@@ -5,13 +5,16 @@ mod diff;
 mod document;
 mod explain;
 pub mod grant_state;
+mod host;
 mod learn;
 mod list;
 mod new;
+mod origin;
 mod replay;
 mod schema;
 mod show;
 mod suggest;
+mod who;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -30,6 +33,8 @@ pub enum Command {
     Check(check::Arguments),
     /// Tell whether an operation would be allowed, and by which rule.
     Explain(explain::Arguments),
+    /// Tell which plugins may do something, by which rules and under which conditions.
+    Who(who::Arguments),
     /// Run a plugin in throw-away namespaces where all is allowed, and print what it did.
     Learn(learn::Arguments),
     /// Print the smallest grant that covers what was recorded, to review.
@@ -49,6 +54,7 @@ pub fn run(command: Command) -> Result<Answer> {
         Command::Show(arguments) => show::run(&paths, &arguments),
         Command::Check(arguments) => check::run(&paths, &arguments),
         Command::Explain(arguments) => explain::run(&paths, &arguments),
+        Command::Who(arguments) => who::run(&paths, &arguments),
         Command::Learn(arguments) => learn::run(paths, &arguments),
         Command::Suggest(arguments) => suggest::run(&paths, &arguments),
         Command::Diff(arguments) => diff::run(paths, &arguments),

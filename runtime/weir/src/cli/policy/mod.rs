@@ -7,11 +7,13 @@
 //! | `describe` | a grant in words |
 //! | `lint` | rules that are wider than they look, and those that no operation can match |
 //! | `compare` | what one grant allows and another does not |
+//! | `reach` | whether a rule reaches the host |
 //! | `suggest` | the smallest grant that covers what was recorded |
 
 pub mod compare;
 pub mod describe;
 pub mod lint;
+pub mod reach;
 pub mod suggest;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,345 @@
+//! `weir grants who`: which plugins may do something, by which rules, and under which conditions.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, anyhow, bail};
+use clap::Args;
+use serde::Serialize;
+use serde_json::Value;
+use weir_files::Paths;
+use weir_grant::operation_names::{Case, names, no_such, question};
+use weir_grant::pattern::{globs_meet, is_glob};
+use weir_grant::rule::{Bounds, Facts, bounds_in_words, rules_of, sentence};
+use weir_grant::{Capabilities, Section, internal_grant};
+use weir_network::Settings;
+
+use super::explain::fields;
+use super::grant_state::{self, Grant, networks};
+use super::origin::{Whose, all_rules_of_weir};
+use crate::cli::output::{Answer, Format, print_line, show};
+use crate::cli::table::{or_dash, print_table};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The operation, such as `link.update`, or several: `link.*`.
+    operation: String,
+    /// What it is about, such as `namespace=host name=eth0 up=false`; wildcards are allowed, and what is left out may be
+    /// anything.
+    #[arg(value_name = "FIELD=VALUE")]
+    fields: Vec<String>,
+    /// Only on this network [default: on all].
+    #[arg(long, value_name = "NAME")]
+    network: Option<String>,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// A plugin that may do it, under one section of one grant.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct May {
+    operation: &'static str,
+    plugin: String,
+    whose: Whose,
+    /// The grant's name; none for what no grant bounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grant: Option<String>,
+    /// `shipped`, or the file.
+    from: String,
+    /// The globs of the networks.
+    networks: Vec<String>,
+    /// Networks among them on which an earlier grant decides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    except_networks: Vec<String>,
+    /// What must be allowed, all of it. Empty for what no grant bounds.
+    needs: Vec<Needed>,
+}
+
+#[derive(Serialize)]
+struct Needed {
+    /// "change interfaces of kind veth, on the host".
+    what: String,
+    /// The rules of which each may allow it.
+    rules: Vec<Possible>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Possible {
+    /// `link[0]`.
+    name: String,
+    rule: Value,
+    /// The values that the rule asks for and the question leaves open, by field.
+    only_if: Bounds,
+}
+
+/// An operation, and the cases of the question about it.
+struct Asked {
+    operation: &'static str,
+    cases: Vec<Case>,
+}
+
+/// The rules of a plugin on some networks.
+struct Rules<'a> {
+    section: Section,
+    capabilities: &'a Capabilities,
+    /// A plugin that may do nothing yet.
+    plugin: May,
+}
+
+/// No if nobody may.
+pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
+    let given = fields(&arguments.fields)?;
+    let asked = asked(&arguments.operation, &given)?;
+    let network = arguments.network.as_deref();
+    let grants = grant_state::grants(paths)?;
+    let own = all_rules_of_weir()?;
+    let mut all = rules_in_force(&grants, network);
+    all.extend(
+        own.iter()
+            .map(|(from, rules)| own_rules(from, rules, network)),
+    );
+    let mut may: Vec<May> = Vec::new();
+    for Asked { operation, cases } in &asked {
+        let of_rules = all.iter().map(|rules| rules.allow(operation, cases));
+        may.extend(of_rules.flatten());
+        may.extend(natives(paths, operation, network)?);
+    }
+    let several = asked.len() > 1;
+    arguments.format.print(&may, |may| print(may, several))?;
+    Ok((!may.is_empty()).into())
+}
+
+/// The operations of a name or of a glob. Errors: none has the name; a field does not belong to it; it needs no rule.
+fn asked(name: &str, given: &[(String, String)]) -> Result<Vec<Asked>> {
+    if !is_glob(name) {
+        let Some(operation) = names().into_iter().find(|known| *known == name) else {
+            bail!(no_such(name));
+        };
+        let cases = question(operation, given).map_err(|why| anyhow!(why))?;
+        if !needs_a_rule(&cases) {
+            bail!(
+                "`{operation}` needs no rule itself; each thing it shows does: ask who may read that"
+            );
+        }
+        if let Some(why) = cases.iter().find_map(Case::flaw) {
+            bail!("weir itself refuses that, whatever a grant allows: {why}");
+        }
+        return Ok(vec![Asked { operation, cases }]);
+    }
+    let matching = names().into_iter().filter(|known| globs_meet(name, known));
+    let matching: Vec<&'static str> = matching.collect();
+    if matching.is_empty() {
+        bail!("no operation matches `{name}`");
+    }
+    // Most fields belong to some of them.
+    let mut why = None;
+    let mut asked = Vec::new();
+    for operation in matching {
+        match question(operation, given) {
+            Ok(cases) if needs_a_rule(&cases) => asked.push(Asked { operation, cases }),
+            Ok(_) => {}
+            Err(error) => why = why.or(Some(error)),
+        }
+    }
+    match (asked.is_empty(), why) {
+        (true, Some(why)) => {
+            bail!("no operation that matches `{name}` has all of these fields: {why}")
+        }
+        (true, None) => bail!("what matches `{name}` needs no rule itself"),
+        _ => Ok(asked),
+    }
+}
+
+fn needs_a_rule(cases: &[Case]) -> bool {
+    let nothing = Capabilities::default();
+    cases.iter().any(|case| !case.facts(&nothing).is_empty())
+}
+
+/// The sections of the grants under which plugins run.
+fn rules_in_force<'a>(grants: &'a [Grant], network: Option<&str>) -> Vec<Rules<'a>> {
+    let mut found = Vec::new();
+    for (at, grant) in grants.iter().enumerate().filter(|(_, g)| g.is_in_force()) {
+        let document = &grant.loaded.document;
+        let decides = network.is_none_or(|network| {
+            let deciding = grant_state::applying(grants, grant.plugin(), Some(network));
+            deciding.is_ok_and(|deciding| std::ptr::eq(deciding, grant))
+        });
+        for (section, capabilities) in document.spec.sections().filter(|_| decides) {
+            let mut networks = networks(document);
+            networks.retain(|glob| Section::of(glob) == section);
+            if networks.is_empty() || network.is_some_and(|n| Section::of(n) != section) {
+                continue;
+            }
+            let plugin = May {
+                operation: "",
+                plugin: grant.plugin().to_owned(),
+                whose: Whose::of(grant.plugin()),
+                grant: Some(document.metadata.name.clone()),
+                from: grant.loaded.origin.to_string(),
+                except_networks: decided_before(&grants[..at], grant.plugin(), &networks),
+                networks,
+                needs: Vec::new(),
+            };
+            found.push(Rules {
+                section,
+                capabilities,
+                plugin,
+            });
+        }
+    }
+    found
+}
+
+/// The globs of networks on which an earlier grant of the plugin decides.
+fn decided_before(earlier: &[Grant], plugin: &str, globs: &[String]) -> Vec<String> {
+    let earlier = earlier
+        .iter()
+        .filter(|grant| grant.plugin() == plugin && grant.state.is_asked());
+    let mut decided: Vec<String> = earlier
+        .flat_map(|grant| networks(&grant.loaded.document))
+        .collect();
+    let meets =
+        |one: &str, other: &str| Section::of(one) == Section::of(other) && globs_meet(one, other);
+    decided.retain(|glob| globs.iter().any(|own| meets(own, glob)));
+    decided
+}
+
+/// What weir does on its own behalf.
+fn own_rules<'a>(from: &str, capabilities: &'a Capabilities, network: Option<&str>) -> Rules<'a> {
+    Rules {
+        section: Section::Node,
+        capabilities,
+        plugin: May {
+            operation: "",
+            plugin: internal_grant::NAME.to_owned(),
+            whose: Whose::Weir,
+            grant: None,
+            from: from.to_owned(),
+            networks: match network {
+                Some(network) => vec![network.to_owned()],
+                None => vec!["*".to_owned(), "*/*".to_owned()],
+            },
+            except_networks: Vec::new(),
+            needs: Vec::new(),
+        },
+    }
+}
+
+/// The native plugins, which may do anything.
+fn natives(paths: &Paths, operation: &'static str, network: Option<&str>) -> Result<Vec<May>> {
+    let mut entries = Settings::load(paths).map_err(show)?.native_plugins;
+    entries.retain(|entry| network.is_none_or(|network| entry.covers_network(network)));
+    let from = paths.configuration().display().to_string();
+    let native = entries.into_iter().map(|entry| May {
+        operation,
+        plugin: entry.name,
+        whose: Whose::Native,
+        grant: None,
+        from: from.clone(),
+        networks: entry.networks.into_iter().map(String::from).collect(),
+        except_networks: Vec::new(),
+        needs: Vec::new(),
+    });
+    Ok(native.collect())
+}
+
+impl Rules<'_> {
+    /// The cases that the rules may allow.
+    fn allow(&self, operation: &'static str, cases: &[Case]) -> Vec<May> {
+        let allowed = cases.iter().filter_map(|case| {
+            let facts = case.facts(self.capabilities);
+            let needs: Option<Vec<Needed>> = facts.iter().map(|facts| self.meet(facts)).collect();
+            let needs = needs.filter(|needs| !needs.is_empty())?;
+            let plugin = &self.plugin;
+            Some(May {
+                operation,
+                plugin: plugin.plugin.clone(),
+                grant: plugin.grant.clone(),
+                from: plugin.from.clone(),
+                networks: plugin.networks.clone(),
+                except_networks: plugin.except_networks.clone(),
+                needs,
+                ..*plugin
+            })
+        });
+        allowed.collect()
+    }
+
+    /// The rules that may meet a need; none if none does.
+    fn meet(&self, facts: &Facts) -> Option<Needed> {
+        let rules = rules_of(self.capabilities, facts.capability);
+        let possible = rules.iter().enumerate().filter_map(|(index, rule)| {
+            Some(Possible {
+                name: self.section.rule(&format!("{}[{index}]", facts.capability)),
+                only_if: rule.bounds_for(facts)?,
+                rule: rule.to_json(),
+            })
+        });
+        let rules: Vec<Possible> = possible.collect();
+        let what = sentence(&facts.as_rule());
+        Some(Needed { what, rules }).filter(|needed| !needed.rules.is_empty())
+    }
+}
+
+/// The columns of the table. The last one is left out where all rows have the same.
+const TITLES: [&str; 7] = [
+    "PLUGIN", "WHOSE", "NETWORKS", "RULE", "GRANT", "ONLY IF", "TO",
+];
+
+fn print(may: &[May], several: bool) {
+    if may.is_empty() {
+        return print_line!("nobody");
+    }
+    let needs = may.iter().flat_map(|may| &may.needs);
+    let whats: BTreeSet<&str> = needs.map(|need| need.what.as_str()).collect();
+    let mut rows: Vec<[String; 7]> = Vec::new();
+    for row in may.iter().flat_map(|one| rows_of(one, several)) {
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
+    if several || whats.len() > 1 {
+        return print_table(TITLES, &rows);
+    }
+    let [plugin, whose, networks, rule, grant, only_if, _] = TITLES;
+    let rows = rows
+        .into_iter()
+        .map(|[a, b, c, d, e, f, _]| [a, b, c, d, e, f]);
+    let rows: Vec<[String; 6]> = rows.collect();
+    print_table([plugin, whose, networks, rule, grant, only_if], &rows);
+}
+
+/// A row for each rule of each need.
+fn rows_of(may: &May, several: bool) -> Vec<[String; 7]> {
+    let mut networks = may.networks.join(",");
+    if !may.except_networks.is_empty() {
+        networks += &format!(" except {}", may.except_networks.join(","));
+    }
+    let row = |rule: &str, only_if: String, what: &str| {
+        let what = match may.needs.len() {
+            _ if !several => what.to_owned(),
+            0 | 1 => may.operation.to_owned(),
+            _ => format!("{}: {what}", may.operation),
+        };
+        [
+            may.plugin.clone(),
+            may.whose.word().to_owned(),
+            networks.clone(),
+            rule.to_owned(),
+            may.from.clone(),
+            or_dash(only_if),
+            what,
+        ]
+    };
+    if may.needs.is_empty() {
+        return vec![row("no rule bounds it", String::new(), "anything")];
+    }
+    let of_need = |need: &Needed| -> Vec<[String; 7]> {
+        let rules = need.rules.iter();
+        rules
+            .map(|rule| row(&rule.name, bounds_in_words(&rule.only_if), &need.what))
+            .collect()
+    };
+    may.needs.iter().flat_map(of_need).collect()
+}
