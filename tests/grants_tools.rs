@@ -179,6 +179,7 @@ fn a_check_warns() -> Result<()> {
     };
     let wide = file(&node, "wide.yaml", &wide.document(&digest))?;
     let narrow = Grant {
+        networks: "[pods]",
         capabilities: r#"{ link: [{ namespace: container, names: ["{ifname}"], verbs: [read] }] }"#,
         ..Grant::nothing(PLUGIN)
     };
@@ -199,7 +200,11 @@ fn a_check_warns() -> Result<()> {
     };
     assert_eq!(
         codes(&checked[0]),
-        ["link[0] no-keys", "route[1] never-effective"]
+        [
+            "- every-network",
+            "link[0] no-keys",
+            "route[1] never-effective"
+        ]
     );
     assert_eq!(codes(&checked[1]), Vec::<String>::new());
     assert_eq!(grants(&node, &["check", "--strict", &wide])?.0, 3);

@@ -11,6 +11,7 @@ mod demo;
 mod grants;
 mod install;
 mod net;
+mod node_networks;
 pub mod output;
 mod outside;
 mod plugin;

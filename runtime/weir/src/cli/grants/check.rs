@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::policy::lint::{Remark, Weight, remarks};
+use crate::cli::node_networks;
+use crate::cli::policy::lint::{Remark, Subnet, Weight, overlapping_routes, remarks};
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 use serde_with::skip_serializing_none;
+use weir_cni::NetworkConfigList;
 use weir_files::Paths;
 use weir_grant::diagnostic::Diagnostic;
 use weir_grant::{Capabilities, Document, Section};
@@ -53,10 +55,13 @@ impl Checked {
 
 /// No if there is a warning, with `--strict`. Errors: a document that is not valid.
 pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
-    let catalogue = Catalogue::new(paths);
+    let node = KnownNode {
+        catalogue: Catalogue::new(paths),
+        subnets: subnets(paths),
+    };
     let checked: Vec<Checked> = match arguments.files.as_slice() {
-        [] => of_node(paths, &catalogue)?,
-        files => files.iter().map(|file| of_file(&catalogue, file)).collect(),
+        [] => of_node(paths, &node)?,
+        files => files.iter().map(|file| of_file(&node, file)).collect(),
     };
     arguments
         .format
@@ -73,23 +78,42 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     Ok((!(arguments.strict && warned)).into())
 }
 
-fn of_file(catalogue: &Catalogue, file: &Path) -> Checked {
+/// What a document is checked against.
+struct KnownNode {
+    catalogue: Catalogue,
+    /// Of the node's own networks.
+    subnets: Vec<Subnet>,
+}
+
+fn subnets(paths: &Paths) -> Vec<Subnet> {
+    let lists = node_networks::of_node(paths);
+    let of_list = |list: &NetworkConfigList| {
+        let subnets = node_networks::subnets(list).into_iter();
+        subnets
+            .map(|subnet| (list.name.clone(), subnet))
+            .collect::<Vec<_>>()
+    };
+    lists.iter().flat_map(of_list).collect()
+}
+
+fn of_file(node: &KnownNode, file: &Path) -> Checked {
     match read_grant(file) {
         Err(invalid) => not_valid(&invalid),
         Ok(loaded) => {
-            let found = of_document(catalogue, &loaded.document);
+            let found = of_document(node, &loaded.document);
             valid(file.display().to_string(), &loaded.document, found)
         }
     }
 }
 
 /// Remarks on an administrator's document, on this node.
-fn of_document(catalogue: &Catalogue, document: &Document) -> Vec<Remark> {
+fn of_document(node: &KnownNode, document: &Document) -> Vec<Remark> {
     let built_in = Catalogue::is_built_in(&document.spec.plugin.name);
     let mut found = remarks(document, built_in);
     found.extend(takes_a_grant_away(document));
+    found.extend(overlapping_routes(document, &node.subnets));
     for (section, capabilities) in document.spec.sections() {
-        found.extend(unknown_ipam(catalogue, section, capabilities));
+        found.extend(unknown_ipam(&node.catalogue, section, capabilities));
     }
     found
 }
@@ -163,17 +187,17 @@ fn not_a_document(path: &Path) -> Checked {
 }
 
 /// All documents of the node, and the files among them that are not read.
-fn of_node(paths: &Paths, catalogue: &Catalogue) -> Result<Vec<Checked>> {
+fn of_node(paths: &Paths, node: &KnownNode) -> Result<Vec<Checked>> {
     let mut checked = Vec::new();
     for one in grant_state::survey(paths)? {
         checked.push(match one {
             Ok(grant) => valid(
                 grant.loaded.origin.to_string(),
                 &grant.loaded.document,
-                of_grant(catalogue, &grant),
+                of_grant(node, &grant),
             ),
             // It has the position of each mistake.
-            Err(broken) => of_file(catalogue, &broken.file),
+            Err(broken) => of_file(node, &broken.file),
         });
     }
     let others = not_read(paths).map_err(show_error)?;
@@ -182,14 +206,16 @@ fn of_node(paths: &Paths, catalogue: &Catalogue) -> Result<Vec<Checked>> {
 }
 
 /// Remarks on a document of the node, among the others.
-fn of_grant(catalogue: &Catalogue, grant: &Grant) -> Vec<Remark> {
+fn of_grant(node: &KnownNode, grant: &Grant) -> Vec<Remark> {
     let mut found = not_in_force(grant).into_iter().collect::<Vec<_>>();
     let document = &grant.loaded.document;
     match grant.loaded.origin {
-        Origin::File(_) => found.extend(of_document(catalogue, document)),
+        Origin::File(_) => found.extend(of_document(node, document)),
         // It is weir's own, for the component in the binary.
         Origin::Shipped => {
-            let of_weir = remarks(document, true).into_iter();
+            let mut of_weir = remarks(document, true);
+            of_weir.extend(overlapping_routes(document, &node.subnets));
+            let of_weir = of_weir.into_iter();
             found.extend(of_weir.filter(|remark| remark.code != "no-digest"));
             for remark in &mut found {
                 remark.weight = Weight::Note;

@@ -1,13 +1,17 @@
 //! Rules that are never effective, and rules that are wider than they look.
 
+mod others;
 mod overbroad;
 #[cfg(test)]
 mod tests;
 mod unreachable;
 
+use others::of_others;
+pub use others::{Subnet, overlapping_routes};
 use overbroad::overbroad;
 use serde::Serialize;
 use unreachable::never_effective;
+use weir_grant::pattern::network_covers;
 use weir_grant::rule::{RuleFields, rules_of};
 use weir_grant::{Capabilities, Capability, Document, Limits, Section};
 
@@ -70,6 +74,7 @@ fn of_section(section: Section, capabilities: &Capabilities) -> Vec<Remark> {
             let mut findings = never_effective(rule);
             findings.extend(covered(rule, index, &rules));
             findings.extend(overbroad(rule));
+            findings.extend(of_others(rule));
             for finding in &mut findings {
                 finding.rule = Some(name.clone());
             }
@@ -92,6 +97,9 @@ fn of_document(document: &Document, built_in: bool) -> Vec<Remark> {
         });
     }
     findings.extend(of_networks(document));
+    if !built_in {
+        findings.extend(every_network(document));
+    }
     findings.extend(of_limits(&document.spec.limits));
     findings
 }
@@ -130,6 +138,40 @@ fn of_networks(document: &Document) -> Vec<Remark> {
         _ => None,
     });
     findings
+}
+
+/// Networks that let whoever writes a configuration use a plugin that did not come with weir.
+fn every_network(document: &Document) -> Vec<Remark> {
+    let globs: Vec<String> = document
+        .spec
+        .networks
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let all = [
+        (
+            "*",
+            "every network of the node, and each that is added later, may use",
+        ),
+        (
+            "*/*",
+            "every NetworkAttachmentDefinition, and so every tenant who may write one, may use",
+        ),
+    ];
+    let nothing = Capabilities::default();
+    let is_wide = |all: &str| {
+        let allowed = document.spec.section(Section::of(all));
+        allowed.is_some_and(|allowed| *allowed != nothing)
+            && globs.iter().any(|g| network_covers(g, all))
+    };
+    let wide = all.into_iter().filter(|(all, _)| is_wide(all));
+    wide.map(|(all, who)| {
+        let text = format!(
+            "`{all}` in `networks`: {who} a plugin that did not come with weir; name the networks that need it"
+        );
+        warning("every-network", text)
+    })
+    .collect()
 }
 
 /// Limits under which no plugin works.

@@ -9,7 +9,9 @@ use weir_grant::phrase::joined;
 use weir_grant::rule::RuleFields;
 use weir_grant::{Capability, Verb};
 
+use super::others::ALL_LINKS;
 use super::{Remark, note, warning};
+use crate::cli::policy::reach::{changes, on_host};
 
 /// Directories of the host that no plugin should reach: the system's, and weir's own, with grants and logs.
 const SYSTEM: [&str; 26] = [
@@ -80,14 +82,6 @@ pub(super) fn overbroad(rule: &RuleFields) -> Vec<Remark> {
         _ => {}
     }
     findings
-}
-
-fn changes(rule: &RuleFields) -> bool {
-    rule.verbs().iter().any(|verb| !verb.is_read())
-}
-
-fn on_host(rule: &RuleFields) -> bool {
-    rule.namespaces().contains(&"host")
 }
 
 /// Missing fields without which a rule allows more than a plugin should have.
@@ -197,7 +191,10 @@ fn wide_keys(rule: &RuleFields) -> Vec<Remark> {
         return Vec::new();
     }
     let keys = rule.get("keys").into_iter().flatten();
-    keys.filter_map(|key| wide_key(key)).collect()
+    let found = keys.filter_map(|key| wide_key(key));
+    // Neither `all` nor a link of others has such an owner.
+    let is_bounded = |remark: &Remark| remark.code == "every-link" && rule.get("owners").is_some();
+    found.filter(|remark| !is_bounded(remark)).collect()
 }
 
 /// A key of the host with a wildcard for a whole part of it.
@@ -225,6 +222,14 @@ fn wide_key(key: &str) -> Option<Remark> {
             let text = format!("`{key}` covers every link of the host, and `all` and `default`");
             Some(warning("every-link", text))
         }
+        Some(name) if stands_for_all(name).next().is_some() => {
+            let all = stands_for_all(name).map(|word| match word {
+                "default" => "`default`, for every link that the host will have".to_owned(),
+                word => format!("`{word}`, for every link of the host at once"),
+            });
+            let text = format!("`{key}` sets {}", joined(all.collect(), "and"));
+            Some(warning("every-link", text))
+        }
         Some(&"{ifname}") => {
             let text =
                 format!("`{key}` on the host is a parameter of the host's own link of that name");
@@ -232,6 +237,13 @@ fn wide_key(key: &str) -> Option<Remark> {
         }
         _ => None,
     }
+}
+
+/// The words for all links that a part of a key matches.
+fn stands_for_all(part: &str) -> impl Iterator<Item = &'static str> {
+    let own = part.to_owned();
+    let all = ALL_LINKS.into_iter();
+    all.filter(move |word| !own.contains('{') && glob_covers(&own, word))
 }
 
 /// Connections of the host, whoever they belong to.

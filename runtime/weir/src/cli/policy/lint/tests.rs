@@ -30,7 +30,10 @@ fn codes(capabilities: &str) -> Vec<String> {
 fn each_remark_is_made() {
     for (capabilities, expected) in [
         ("{ link: [{}] }", "link[0] no-keys"),
-        ("{ link: [{ kinds: [veth] }] }", "link[0] both-namespaces"),
+        (
+            "{ link: [{ kinds: [veth], verbs: [create] }] }",
+            "link[0] both-namespaces",
+        ),
         (
             "{ link: [{ namespace: host, verbs: [read] }] }",
             "link[0] physical",
@@ -84,7 +87,7 @@ fn each_remark_is_made() {
             "address[0] never-effective",
         ),
         (
-            "{ route: [{ namespace: host, links: [veth*], verbs: [create] }] }",
+            "{ route: [{ namespace: host, links: [cni0], verbs: [create] }] }",
             "route[0] any-destination",
         ),
         (
@@ -156,6 +159,46 @@ fn each_remark_is_made() {
         (
             "{ sysctl: [{ namespace: host, keys: [\"net.*.conf.cni0.rp_filter\"], values: [\"0\"] }] }",
             "sysctl[0] every-key",
+        ),
+        (
+            "{ sysctl: [{ namespace: host, keys: [net.ipv4.conf.all.rp_filter], values: [\"0\"] }] }",
+            "sysctl[0] every-link",
+        ),
+        (
+            "{ sysctl: [{ namespace: host, keys: [\"net.ipv6.conf.d*.accept_ra\"], values: [\"0\"] }] }",
+            "sysctl[0] every-link",
+        ),
+        (
+            "{ sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.veth*.rp_filter\"], values: [\"0\"] }] }",
+            "sysctl[0] every-veth",
+        ),
+        (
+            "{ link: [{ namespace: host, kinds: [bridge, veth], verbs: [update] }] }",
+            "link[0] every-veth",
+        ),
+        (
+            "{ link: [{ namespace: host, names: [\"v*\"], verbs: [delete] }] }",
+            "link[0] every-veth",
+        ),
+        (
+            "{ address: [{ namespace: host, kinds: [veth], addresses: [10.1.0.0/16], verbs: [create] }] }",
+            "address[0] every-veth",
+        ),
+        (
+            "{ route: [{ namespace: host, links: [\"veth*\"], destinations: [10.1.0.0/16], verbs: [create] }] }",
+            "route[0] every-veth",
+        ),
+        (
+            "{ traffic: [{ namespace: host, kinds: [veth], verbs: [create] }] }",
+            "traffic[0] every-veth",
+        ),
+        (
+            "{ firewalld: [{ sources: [10.1.0.0/16] }] }",
+            "firewalld[0] trusted-zone",
+        ),
+        (
+            "{ firewalld: [{ zones: [\"t*\"], verbs: [create] }] }",
+            "firewalld[0] trusted-zone",
         ),
         (
             "{ store: [{ directories: [/tmp] }] }",
@@ -231,7 +274,17 @@ fn narrow_rules_are_left_alone() {
         "{ store: [{ files: [/etc/resolv.conf, /run/systemd/resolve/stub-resolv.conf, /etc/cni/a.conf] }] }",
         "{ conntrack: [{ namespace: host, protocols: [udp], ports: [53] }] }",
         "{ conntrack: [{ namespace: container }] }",
-        "{ sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.veth*.rp_filter\"], values: [\"0\"] }] }",
+        "{ sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.veth*.rp_filter\"], values: [\"0\"], owners: [network] }] }",
+        "{ sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.*.rp_filter\"], values: [\"0\"], owners: [attachment] }] }",
+        "{ sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.br-*.rp_filter\"], values: [\"0\"] }] }",
+        "{ sysctl: [{ namespace: container, keys: [net.ipv4.conf.all.rp_filter], values: [\"0\"] }] }",
+        "{ sysctl: [{ namespace: host, keys: [net.ipv4.conf.all.rp_filter], verbs: [read] }] }",
+        "{ link: [{ namespace: host, kinds: [veth], verbs: [create, read] }] }",
+        "{ link: [{ namespace: host, kinds: [veth], owners: [attachment], verbs: [update] }] }",
+        "{ link: [{ namespace: host, kinds: [veth], names: [\"veth-blue-*\", \"veth{containerid}\", veth1], verbs: [update] }] }",
+        "{ traffic: [{ namespace: host, kinds: [veth], verbs: [read] }] }",
+        "{ firewalld: [{ zones: [pods], verbs: [create] }] }",
+        "{ firewalld: [{ verbs: [read, delete] }] }",
         "{ address: [{ namespace: container, addresses: [10.0.0.0/9, 10.128.0.0/9], verbs: [create] }] }",
         "{ route: [{ namespace: container, links: [\"{ifname}\"], verbs: [create] }] }",
         "{ store: [{}] }",
@@ -272,4 +325,82 @@ fn a_digest_is_missed() {
     let weight = |built_in| remarks(&document("{}"), built_in)[0].weight;
     assert_eq!(weight(true), Weight::Note);
     assert_eq!(weight(false), Weight::Warning);
+}
+
+#[test]
+fn a_plugin_from_elsewhere_is_for_some_networks() {
+    let told = |spec: &str, built_in| -> Vec<&str> {
+        let remarks = remarks(&document_of(spec), built_in).into_iter();
+        remarks
+            .map(|remark| remark.code)
+            .filter(|code| *code == "every-network")
+            .collect()
+    };
+    let rules = "capabilities: { link: [{ namespace: container }] }";
+    let tenants = "tenants: { capabilities: { link: [{ namespace: container }] } }";
+    let both = format!("networks: [\"*\", \"*/*\"], {rules}, {tenants}");
+    assert_eq!(told(&both, false).len(), 2);
+    assert_eq!(told(&both, true).len(), 0);
+    for (spec, expected) in [
+        (format!("networks: [\"*\"], {rules}"), 1),
+        (format!("networks: [\"*/*\"], {tenants}"), 1),
+        (
+            format!("networks: [blue, \"red-*\", \"lab/*\"], {rules}, {tenants}"),
+            0,
+        ),
+        // It may do nothing there.
+        (format!("networks: [\"*\"], {tenants}"), 0),
+        ("networks: [\"*\"]".to_owned(), 0),
+    ] {
+        assert_eq!(told(&spec, false).len(), expected, "{spec}");
+    }
+}
+
+#[test]
+fn routes_are_told_that_overlap_subnets_of_other_networks() {
+    let subnet =
+        |network: &str, subnet: &str| (network.to_owned(), subnet.parse().expect("a subnet"));
+    let subnets = [
+        subnet("blue", "10.1.0.0/16"),
+        subnet("green", "fd00:1::/64"),
+        subnet("red", "192.168.0.0/24"),
+    ];
+    let told = |networks: &str, rule: &str| -> Vec<String> {
+        let rule = format!("route: [{{ namespace: host, links: [cni0], {rule} }}]");
+        let spec = format!(
+            "networks: {networks}, capabilities: {{ {rule} }}, tenants: {{ capabilities: {{ {rule} }} }}"
+        );
+        let remarks = overlapping_routes(&document_of(&spec), &subnets).into_iter();
+        remarks
+            .map(|r| format!("{} {}", r.rule.unwrap_or_default(), r.code))
+            .collect()
+    };
+    let both = [
+        "route[0] overlapping-routes",
+        "tenants.route[0] overlapping-routes",
+    ];
+    for rule in [
+        "destinations: [10.0.0.0/8], verbs: [create]",
+        "destinations: [10.1.2.0/24], verbs: [update]",
+        "destinations: [\"fd00::/8\"]",
+    ] {
+        assert_eq!(told("['*']", rule), both, "{rule}");
+    }
+    for (networks, rule) in [
+        ("['*']", "destinations: [10.2.0.0/16], verbs: [create]"),
+        ("['*']", "destinations: [10.0.0.0/8], verbs: [read, delete]"),
+        (
+            "['*']",
+            "destinations: [10.0.0.0/8], overlaps: [network], verbs: [create]",
+        ),
+        // Another remark says that it is about every destination.
+        ("['*']", "verbs: [create]"),
+        ("[blue]", "destinations: [10.1.0.0/16], verbs: [create]"),
+    ] {
+        assert_eq!(
+            told(networks, rule),
+            Vec::<String>::new(),
+            "{networks} {rule}"
+        );
+    }
 }

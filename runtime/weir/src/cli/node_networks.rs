@@ -1,0 +1,53 @@
+//! The node's own network configurations, as its commands look at them.
+
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+use serde_json::Value;
+use weir_cni::NetworkConfigList;
+use weir_files::{Paths, entries};
+use weir_network::{ConfigPath, Settings, at, is_configuration};
+
+/// The configurations in the directory of network configurations, and those in weir's. What cannot be read, or could have been
+/// written by others, is left out.
+pub fn of_node(paths: &Paths) -> Vec<NetworkConfigList> {
+    let files: Vec<PathBuf> = entries(&paths.networks()).unwrap_or_default();
+    let files = files.iter().filter(|file| is_configuration(file));
+    let read = files.filter_map(|file| at(ConfigPath::of_node(file, paths.root())).ok());
+    let mut lists: Vec<NetworkConfigList> = read.collect();
+    let settings = Settings::load(paths).unwrap_or_default();
+    lists.extend(
+        settings
+            .pod_networks
+            .into_iter()
+            .map(|network| network.list),
+    );
+    lists
+}
+
+/// The subnets from which a network's IPAM plugin gives addresses: every `subnet` below `ipam`.
+pub fn subnets(list: &NetworkConfigList) -> Vec<IpNet> {
+    let mut found = Vec::new();
+    for plugin in &list.plugins {
+        if let Some(ipam) = plugin.get("ipam") {
+            collect(ipam, &mut found);
+        }
+    }
+    found
+}
+
+fn collect(value: &Value, found: &mut Vec<IpNet>) {
+    match value {
+        Value::Object(members) => {
+            let subnet = members.get("subnet").and_then(Value::as_str);
+            found.extend(
+                subnet
+                    .and_then(|text| text.parse::<IpNet>().ok())
+                    .map(|net| net.trunc()),
+            );
+            members.values().for_each(|member| collect(member, found));
+        }
+        Value::Array(list) => list.iter().for_each(|element| collect(element, found)),
+        _ => {}
+    }
+}
