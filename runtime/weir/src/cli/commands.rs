@@ -68,7 +68,7 @@ pub fn run() -> ExitCode {
         Command::Demo => demo::run().map(done),
         Command::Install(arguments) => install::run(&arguments),
         Command::Uninstall(arguments) => install::uninstall(&arguments).map(done),
-        Command::Net(command) => net::run(command).map(done),
+        Command::Net(command) => net::run(command),
         Command::Plugin(command) => plugin::run(command),
         Command::Grants(command) => grants::run(command),
         Command::Audit(arguments) => audit::run(&arguments),
@@ -122,7 +122,10 @@ fn only_prints(command: &Command) -> bool {
         Command::Plugin(command) => !matches!(command, plugin::Command::Test(_)),
         Command::Grants(command) => !matches!(command, grants::Command::Learn(_)),
         Command::Audit(_) => true,
-        Command::Net(command) => matches!(command, net::Command::List(_)),
+        Command::Net(command) => matches!(
+            command,
+            net::Command::List(_) | net::Command::Attachments(_)
+        ),
         Command::Demo | Command::Install(_) | Command::Uninstall(_) | Command::ReportEvents => {
             false
         }

@@ -1,5 +1,6 @@
 //! `weir net`: attaches containers to networks by hand, for people and for tests.
 
+mod attachments;
 mod list;
 mod multi_network;
 mod status;
@@ -17,7 +18,7 @@ use weir_network::{Attachment, Cache, Network, find};
 use weir_sandbox::Sandbox;
 
 use super::config::capability_args;
-use crate::cli::output::{print_line, show};
+use crate::cli::output::{Answer, print_line, show};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -36,6 +37,10 @@ pub enum Command {
     Status(NetworkArguments),
     /// List the networks of this node.
     List(list::Arguments),
+    /// List what is attached: whose an address and a host port are, and the leases of no attachment.
+    ///
+    /// It shows what weir and libcni recorded, changes nothing, and waits for no lock.
+    Attachments(attachments::Arguments),
 }
 
 #[derive(Args)]
@@ -106,7 +111,7 @@ pub struct GcArguments {
     keep: Vec<String>,
 }
 
-pub fn run(command: Command) -> Result<()> {
+pub fn run(command: Command) -> Result<Answer> {
     match command {
         Command::Add(arguments) => attach(&arguments, weir_cni::Command::Add),
         Command::Del(arguments) => attach(&arguments, weir_cni::Command::Del),
@@ -114,7 +119,9 @@ pub fn run(command: Command) -> Result<()> {
         Command::Gc(arguments) => gc(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
-    }
+        Command::Attachments(arguments) => return attachments::run(&arguments),
+    }?;
+    Ok(Answer::Yes)
 }
 
 fn attach(arguments: &AttachmentArguments, command: weir_cni::Command) -> Result<()> {

@@ -8,7 +8,7 @@ mod rules;
 mod summary;
 mod tally;
 mod text;
-mod time;
+pub(in crate::cli) mod time;
 mod timeline;
 
 use std::collections::BTreeSet;
