@@ -1,20 +1,22 @@
 //! `weir grants show`: what a plugin may do, in words.
 
 use crate::cli::policy::describe::{limits, subject};
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 use serde_with::skip_serializing_none;
 use weir_files::Paths;
-use weir_grant::pattern::Pattern;
+use weir_grant::native::NativePlugin;
+use weir_grant::pattern::is_glob;
 use weir_grant::rule::{RuleFields, rules_of};
 use weir_grant::section::Request;
-use weir_grant::{Capabilities, Capability, Document, internal_grant};
+use weir_grant::{Capabilities, Capability, Document, Section, internal_grant};
 use weir_grant::{phrase::joined, rule::sentence};
 use weir_sandbox::{Catalogue, Loaded, Origin};
 
 use super::document::{to_yaml, wrapped};
 use super::grant_state::{self, Grant, State};
+use super::origin::rules_of_weir;
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::cli::outside::{Native, Outside};
 
@@ -22,6 +24,9 @@ use crate::cli::outside::{Native, Outside};
 pub struct Arguments {
     /// The plugin's name.
     plugin: String,
+    /// Only what applies to this network.
+    #[arg(long, value_name = "NAME")]
+    network: Option<String>,
     /// The documents themselves.
     #[arg(long, conflicts_with = "output")]
     yaml: bool,
@@ -47,8 +52,12 @@ struct Shown {
     networks: Vec<String>,
     digest: Option<String>,
     allowed: Vec<Allowed>,
-    /// For tenants; none without such a section.
+    /// The network that it is shown for.
+    network: Option<String>,
+    /// For tenants; none without such a section, and of one network.
     tenants: Option<ForTenants>,
+    /// What pods may ask for on the network, if that is one of the node's own.
+    pods: Option<Vec<Request>>,
     not_allowed: Vec<Capability>,
     limits: Vec<String>,
     document: Document,
@@ -76,10 +85,23 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
         None => {}
     }
     let all = grant_state::grants(paths)?;
+    let network = arguments.network.as_deref();
     let is_shown = |grant: &&Grant| grant.plugin() == plugin && grant.by.is_empty();
-    let shown: Vec<Shown> = all.iter().filter(is_shown).map(shown).collect();
-    let none = grant_state::no_grant(plugin, &all);
-    if shown.is_empty() && !is_known(paths, plugin) {
+    let shown: Vec<Shown> = match network {
+        None => all.iter().filter(is_shown).map(shown).collect(),
+        Some(network) => {
+            let deciding = grant_state::applying(&all, plugin, Some(network)).into_iter();
+            deciding
+                .map(|grant| shown(grant).of_network(network))
+                .collect()
+        }
+    };
+    let has_grant = all.iter().any(|grant| grant.plugin() == plugin);
+    let none = match network.filter(|_| has_grant) {
+        Some(network) => format!("no grant of plugin `{plugin}` covers the network `{network}`"),
+        None => grant_state::no_grant(plugin, &all),
+    };
+    if shown.is_empty() && !has_grant && !is_known(paths, plugin) {
         bail!(none);
     }
     if shown.is_empty() {
@@ -106,8 +128,7 @@ fn show_own(arguments: &Arguments) -> Result<Answer> {
     if arguments.yaml {
         bail!("`{name}` is weir itself; no document grants what it does on its own behalf");
     }
-    let interface = Pattern::try_from("{ifname}".to_owned()).map_err(|why| anyhow!(why))?;
-    let allowed = allowed(&internal_grant::capabilities(vec![interface]));
+    let allowed = allowed(&rules_of_weir()?);
     arguments.format.print(&allowed, |allowed| {
         print_line!(
             "What {name} itself may do to an interface of a pod whose selection has `default-route`;\n\
@@ -129,17 +150,20 @@ fn show_native(arguments: &Arguments, native: &Native) -> Result<Answer> {
     if arguments.yaml {
         bail!("`{name}` is a native plugin; no grant applies to it");
     }
-    arguments.format.print(entries, |entries| {
+    let network = arguments.network.as_deref();
+    let covers = |entry: &&NativePlugin| network.is_none_or(|n| entry.covers_network(n));
+    let entries: Vec<&NativePlugin> = entries.iter().filter(covers).collect();
+    arguments.format.print(&entries, |entries| {
         say!("The native plugin {name} is a program outside the sandbox: it may do whatever root may,");
         say!("and no grant bounds it. It runs where `{}` lists it:", configuration.display());
-        for entry in entries {
+        for entry in entries.iter() {
             let networks: Vec<String> = entry.networks.iter().cloned().map(String::from).collect();
-            let networks = if networks.is_empty() { "no network".to_owned() } else { joined(networks.iter().map(|n| in_words(n)).collect(), "and") };
+            let networks = all_in_words(&networks);
             print_wrapped(&format!("{}, on {networks}", entry.digest), "  * ");
         }
         say!("`weir audit --plugin {name}` shows when it ran.");
     })?;
-    Ok(Answer::Yes)
+    Ok((!entries.is_empty()).into())
 }
 
 /// Whether there is a plugin of that name, damaged or not.
@@ -150,11 +174,8 @@ fn is_known(paths: &Paths, plugin: &str) -> bool {
 fn shown(grant: &Grant) -> Shown {
     let Loaded { document, origin } = grant.loaded.clone();
     let capabilities = &document.spec.capabilities;
-    let has = |capability: &Capability| {
-        let mut sections = document.spec.sections();
-        sections.any(|(_, capabilities)| capabilities.has(*capability))
-    };
-    let not_allowed = Capability::ALL.into_iter().filter(|c| !has(c)).collect();
+    let sections: Vec<&Capabilities> = document.spec.sections().map(|(_, all)| all).collect();
+    let not_allowed = not_allowed(&sections);
     let tenants = document.spec.tenants.as_ref().map(|tenants| ForTenants {
         allowed: allowed(&tenants.capabilities),
         pods: tenants.pods.clone(),
@@ -170,11 +191,38 @@ fn shown(grant: &Grant) -> Shown {
         networks: grant_state::networks(&document),
         digest: document.spec.plugin.digest.as_ref().map(|d| d.to_string()),
         allowed: allowed(capabilities),
+        network: None,
         tenants,
+        pods: None,
         not_allowed,
         limits: limits(&document.spec.limits),
         document,
     }
+}
+
+impl Shown {
+    /// The part that applies to a network.
+    fn of_network(self, network: &str) -> Self {
+        let section = Section::of(network);
+        let nothing = Capabilities::default();
+        let capabilities = self.document.spec.section(section).unwrap_or(&nothing);
+        let tenants = self.document.spec.tenants.as_ref();
+        let pods = tenants.map_or_else(Vec::new, |tenants| tenants.pods.clone());
+        Self {
+            allowed: allowed(capabilities),
+            not_allowed: not_allowed(&[capabilities]),
+            network: Some(network.to_owned()),
+            tenants: None,
+            pods: Some(pods).filter(|_| section == Section::Node),
+            ..self
+        }
+    }
+}
+
+/// The capabilities of which none of these has anything.
+fn not_allowed(all: &[&Capabilities]) -> Vec<Capability> {
+    let has = |capability: &Capability| all.iter().any(|one| one.has(*capability));
+    Capability::ALL.into_iter().filter(|c| !has(c)).collect()
 }
 
 fn allowed(capabilities: &Capabilities) -> Vec<Allowed> {
@@ -217,6 +265,9 @@ fn print(shown: &Shown) {
     if let Some(tenants) = &shown.tenants {
         print_tenants(tenants);
     }
+    if let Some(pods) = &shown.pods {
+        print_pods(pods, "On this network");
+    }
     print_not_allowed(&shown.not_allowed);
     print_line!("\n  Each time it runs it has");
     for limit in &shown.limits {
@@ -228,10 +279,9 @@ fn print(shown: &Shown) {
 
 /// The plugin, the grant's origin, and whether it is in force.
 fn print_title(shown: &Shown) {
-    let networks = if shown.networks.is_empty() {
-        "no network".to_owned()
-    } else {
-        joined(shown.networks.iter().map(|n| in_words(n)).collect(), "and")
+    let networks = match &shown.network {
+        Some(network) => format!("the network {network}"),
+        None => all_in_words(&shown.networks),
     };
     say!("What the plugin {} may do on {networks}", shown.plugin);
     if shown.is_shipped {
@@ -246,11 +296,33 @@ fn print_title(shown: &Shown) {
     }
 }
 
+fn all_in_words(networks: &[String]) -> String {
+    if networks.is_empty() {
+        return "no network".to_owned();
+    }
+    joined(networks.iter().map(|n| in_words(n)).collect(), "and")
+}
+
+/// The networks that a glob covers.
 fn in_words(network: &str) -> String {
-    match network {
-        "*" => "the node's own networks".to_owned(),
-        "*/*" => "those of NetworkAttachmentDefinitions".to_owned(),
-        network => network.to_owned(),
+    let Some((namespace, name)) = network.split_once('/') else {
+        return match network {
+            "*" => "the node's own networks".to_owned(),
+            glob if is_glob(glob) => format!("the node's own networks named {glob}"),
+            name => name.to_owned(),
+        };
+    };
+    if !is_glob(network) {
+        return network.to_owned();
+    }
+    let definitions = match name {
+        "*" => "those of NetworkAttachmentDefinitions".to_owned(),
+        name => format!("those of NetworkAttachmentDefinitions named {name}"),
+    };
+    match namespace {
+        "*" => format!("{definitions} of every namespace"),
+        glob if is_glob(glob) => format!("{definitions} of the namespaces {glob}"),
+        namespace => format!("{definitions} of the namespace {namespace}"),
     }
 }
 
@@ -266,13 +338,17 @@ fn print_tenants(tenants: &ForTenants) {
         "\nOn networks of NetworkAttachmentDefinitions, whose text tenants write, it may do"
     );
     print_section(&tenants.allowed);
-    let asked = tenants.pods.iter().map(|request| request.word().to_owned());
+    print_pods(&tenants.pods, "On the node's own networks");
+}
+
+fn print_pods(pods: &[Request], place: &str) {
+    let asked = pods.iter().map(|request| request.word().to_owned());
     let asked: Vec<String> = asked.collect();
     let text = if asked.is_empty() {
-        "On the node's own networks, a pod may ask nothing of it.".to_owned()
+        format!("{place}, a pod may ask nothing of it.")
     } else {
         let asked = joined(asked, "and");
-        format!("On the node's own networks, a pod may ask it for {asked}.")
+        format!("{place}, a pod may ask it for {asked}.")
     };
     print_line!();
     print_wrapped(&text, "  ");
@@ -319,5 +395,34 @@ fn print_words(plugin: &str) {
 fn print_wrapped(text: &str, start: &str) {
     for line in wrapped(text, start).lines() {
         say!("{line}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_words;
+
+    #[test]
+    fn a_glob_of_networks_tells_what_it_includes() {
+        for (glob, expected) in [
+            ("pods", "pods"),
+            ("*", "the node's own networks"),
+            ("blue-*", "the node's own networks named blue-*"),
+            ("lab/net", "lab/net"),
+            (
+                "*/*",
+                "those of NetworkAttachmentDefinitions of every namespace",
+            ),
+            (
+                "lab/*",
+                "those of NetworkAttachmentDefinitions of the namespace lab",
+            ),
+            (
+                "team-*/data?",
+                "those of NetworkAttachmentDefinitions named data? of the namespaces team-*",
+            ),
+        ] {
+            assert_eq!(in_words(glob), expected);
+        }
     }
 }

@@ -32,6 +32,9 @@ pub struct Arguments {
     /// audit log].
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
+    /// Only from records of this network.
+    #[arg(long, value_name = "NAME")]
+    network: Option<String>,
     /// Allow as well what was denied.
     #[arg(long)]
     denied: bool,
@@ -89,7 +92,11 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let file = arguments.records.as_deref().unwrap_or(&log);
     let mut collected = Collected::default();
     // The addresses that other plugins added show which networks this one works on.
-    let passes = |r: &Record| r.plugin == *plugin || gives_address(r);
+    let network = arguments.network.as_deref();
+    let passes = |r: &Record| {
+        let is_of_network = network.is_none_or(|network| r.granted_as() == network);
+        is_of_network && (r.plugin == *plugin || gives_address(r))
+    };
     let left_out = replay(file, passes, |record, operation| {
         collected.take(arguments, record, operation);
         Ok(())
@@ -97,24 +104,25 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     if collected.operations == 0 {
         left_out.sentences().iter().for_each(|text| complain(text));
         bail!(
-            "`{}` has no operation of plugin `{plugin}` that was allowed: run it with `weir grants \
+            "`{}` has no operation of plugin `{plugin}`{} that was allowed: run it with `weir grants \
              learn {plugin} --config FILE`",
-            file.display()
+            file.display(),
+            network.map_or(String::new(), |network| format!(" on network `{network}`")),
         );
     }
     let built_in = Catalogue::is_built_in(plugin);
     let mut suggestion = collected.suggestion(plugin, left_out, built_in)?;
-    keep_limits(paths, &mut suggestion);
+    keep_limits(paths, network, &mut suggestion);
     arguments.format.print(&suggestion, print)?;
     Ok(Answer::Yes)
 }
 
 /// Gives the suggestion the limits of the plugin's grant in force, if it has one: what was recorded ran within them.
-fn keep_limits(paths: &Paths, suggestion: &mut Suggestion) {
+fn keep_limits(paths: &Paths, network: Option<&str>, suggestion: &mut Suggestion) {
     // If a document is not valid, none is in force.
     let grants = grant_state::grants(paths).unwrap_or_default();
     let plugin = &suggestion.document.spec.plugin.name;
-    if let Ok(grant) = grant_state::applying(&grants, plugin, None)
+    if let Ok(grant) = grant_state::applying(&grants, plugin, network)
         && grant.is_in_force()
     {
         suggestion.limits_from = Some(grant.loaded.origin.to_string());
