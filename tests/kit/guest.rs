@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 
 use super::installed::Kept;
 use super::memory::{Measured, measure};
@@ -89,6 +90,13 @@ impl Node {
     #[track_caller]
     pub fn stdout(&self, words: &[&str], status: i32) -> Result<String> {
         Ok(String::from_utf8(self.exited(words, status)?.stdout)?)
+    }
+
+    /// Runs it in the same way with `--output json`, and returns the value that it printed.
+    #[track_caller]
+    pub fn json(&self, words: &[&str], status: i32) -> Result<Value> {
+        let printed = self.stdout(&[words, &["--output", "json"]].concat(), status)?;
+        serde_json::from_str(&printed).with_context(|| printed.clone())
     }
 
     /// Runs it in the same way, and returns what it printed on standard error.

@@ -1,0 +1,579 @@
+//! What auditors ask of a node, each with one command: who may do something, who may change the host, and whose an address,
+//! a port of the host and a lease are.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use weir_kit::{Container, Grant, Node, assert_contains};
+
+/// The plugin of a third party.
+const PLUGIN: &str = "misbehaving";
+
+const DOWN: [&str; 5] = ["grants", "who", "link.update", "namespace=host", "up=false"];
+
+/// A node with a third party's plugin that may change any `eth*` of the host, and a native one.
+fn node() -> Result<Node> {
+    let node = Node::create()?;
+    node.install_with(&Grant {
+        networks: "[pods]",
+        capabilities: r#"{ link: [{ namespace: host, names: ["eth*"], verbs: [read, update] },
+                                  { namespace: container, names: ["{ifname}"], verbs: [update] }] }"#,
+        ..Grant::nothing(PLUGIN)
+    })?;
+    let native = json!({ "nativePlugins": [
+        { "name": "flannel", "digest": format!("sha256:{}", "7".repeat(64)), "networks": ["cbr0"] },
+    ] });
+    node.write("etc/weir/weir.json", native.to_string())?;
+    Ok(node)
+}
+
+/// `plugin rule onlyIf` of each rule of each plugin.
+fn rows(may: &Value) -> Vec<String> {
+    let all = may.as_array().expect("a list").iter();
+    let rows = all.flat_map(|one| {
+        let plugin = one["plugin"].as_str().expect("a name");
+        let needs = one["needs"].as_array().expect("a list").iter();
+        let rules = needs.flat_map(|need| need["rules"].as_array().expect("a list"));
+        let rules: Vec<String> = rules
+            .map(|rule| {
+                let name = rule["name"].as_str().expect("a name");
+                format!("{plugin} {name} {}", rule["onlyIf"])
+            })
+            .collect();
+        if rules.is_empty() {
+            vec![plugin.to_owned()]
+        } else {
+            rules
+        }
+    });
+    rows.collect()
+}
+
+#[test]
+fn one_command_tells_who_may_take_a_link_down() -> Result<()> {
+    let node = node()?;
+    let down = |words: &[&str], status| node.json(&[&DOWN, words].concat(), status);
+    let may = down(&["name=eth0"], 0)?;
+    let found = rows(&may);
+    for expected in [
+        format!("{PLUGIN} link[0] {{}}"),
+        r#"bridge link[0] {"kinds":["bridge"]}"#.to_owned(),
+        r#"bridge link[1] {"kinds":["veth"]}"#.to_owned(),
+        r#"bridge tenants.link[3] {"kinds":["veth"],"owners":["network"]}"#.to_owned(),
+        // No grant bounds it.
+        "flannel".to_owned(),
+    ] {
+        assert!(found.contains(&expected), "{expected}: {found:#?}");
+    }
+    assert!(
+        !found.iter().any(|row| row.starts_with("ptp")),
+        "{found:#?}"
+    );
+    let of = |plugin: &str| {
+        let all = may.as_array().expect("a list").iter();
+        all.filter(|one| one["plugin"] == plugin)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of(PLUGIN)[0]["whose"], "third-party");
+    assert_eq!(of(PLUGIN)[0]["networks"], json!(["pods"]));
+    assert_eq!(of("bridge")[0]["whose"], "shipped");
+    assert_eq!(of("flannel")[0]["whose"], "native");
+
+    // Hardware, and what is neither.
+    let found = rows(&down(
+        &["name=eth0", "kind=physical", "--network", "pods"],
+        0,
+    )?);
+    assert_eq!(found, [format!("{PLUGIN} link[0] {{}}")]);
+    let nobody = down(&["name=wlan0", "kind=physical", "--network", "pods"], 3)?;
+    assert_eq!(nobody, json!([]));
+    let text = node.stdout(
+        &[
+            &DOWN[..],
+            &["name=wlan0", "kind=physical", "--network", "pods"],
+        ]
+        .concat(),
+        3,
+    )?;
+    assert_eq!(text, "nobody\n");
+
+    let text = node.stdout(&[&DOWN[..], &["name=eth0"]].concat(), 0)?;
+    assert_contains(
+        &text,
+        &[
+            "THIRD PARTY",
+            "NATIVE",
+            "of kind veth",
+            "where weir made it for this network",
+        ],
+    );
+    Ok(())
+}
+
+/// Where no condition is left, the gate's matcher allows it; where nobody may, it denies it.
+#[test]
+fn what_may_be_done_is_what_is_explained() -> Result<()> {
+    let node = node()?;
+    for (operation, fields, expected) in [
+        (
+            "link.update",
+            "namespace=host kind=physical name=eth0 owner= up=false",
+            1,
+        ),
+        (
+            "link.update",
+            "namespace=container kind=veth name={ifname} mtu=9000",
+            2,
+        ),
+        (
+            "link.delete",
+            "namespace=container kind=veth name={ifname}",
+            2,
+        ),
+        (
+            "sysctl.write",
+            "namespace=host key=net.ipv4.ip_forward value=1 owner=",
+            2,
+        ),
+        (
+            "sysctl.write",
+            "namespace=host key=net.ipv4.ip_forward value=0 owner=",
+            0,
+        ),
+        (
+            "route.add",
+            "namespace=host destination=0.0.0.0/0 link=eth0 table=254 owner=",
+            0,
+        ),
+        (
+            "firewall.apply",
+            "namespace=host family=inet hooks=postrouting statements=masquerade",
+            3,
+        ),
+    ] {
+        let fields: Vec<&str> = fields.split(' ').collect();
+        let question = [
+            &["grants", "who", operation][..],
+            &fields,
+            &["--network", "pods"],
+        ]
+        .concat();
+        let status = if expected == 0 { 3 } else { 0 };
+        let may = node.json(&question, status)?;
+        let plugins: Vec<&str> = (may.as_array().context("a list")?.iter())
+            .filter_map(|one| one["plugin"].as_str())
+            .collect();
+        assert_eq!(plugins.len(), expected, "{operation} {fields:?}: {may:#}");
+        for plugin in [
+            PLUGIN, "bridge", "ptp", "portmap", "firewall", "tuning", "static",
+        ] {
+            let fields = fields.iter().map(|field| field.replace("{ifname}", "net1"));
+            let fields: Vec<String> = fields.collect();
+            let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+            let question = [
+                "grants",
+                "explain",
+                plugin,
+                operation,
+                "--network",
+                "pods",
+                "--ifname",
+                "net1",
+            ];
+            let status = if plugins.contains(&plugin) { 0 } else { 3 };
+            node.stdout(&[&question[..], &fields].concat(), status)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn operations_and_values_may_have_wildcards() -> Result<()> {
+    let node = node()?;
+    let may = node.json(&["grants", "who", "*.delete*", "namespace=host"], 0)?;
+    let all = may.as_array().context("a list")?;
+    let has = |plugin: &str, operation: &str| {
+        all.iter()
+            .any(|one| one["plugin"] == plugin && one["operation"] == operation)
+    };
+    assert!(has("bandwidth", "traffic.delete-qdisc"), "{may:#}");
+    assert!(has("portmap", "conntrack.delete"), "{may:#}");
+    assert!(!has(PLUGIN, "link.delete"), "{may:#}");
+    // Fields of another capability are no mistake as long as one operation has them.
+    assert!(
+        !all.iter().any(|one| one["operation"] == "store.delete"),
+        "{may:#}"
+    );
+
+    let keys = [
+        "grants",
+        "who",
+        "sysctl.write",
+        "namespace=host",
+        "key=net.ipv4.conf.*.*",
+    ];
+    let found = rows(&node.json(&keys, 0)?);
+    let expected =
+        r#"portmap sysctl[0] {"keys":["net.ipv4.conf.*.route_localnet"],"values":["1"]}"#;
+    assert!(found.contains(&expected.to_owned()), "{found:#?}");
+
+    for (words, expected) in [
+        (&["link.udpate"][..], "did you mean `link.update`"),
+        (&["nothing.*"], "no operation matches `nothing.*`"),
+        (&["link.list"], "needs no rule itself"),
+        (&["link.update", "colour=red"], "has no field `colour`"),
+        (&["link.*", "colour=red"], "has no field `colour`"),
+        (
+            &["link.update", "namespace=nowhere"],
+            "`namespace=nowhere` is out of place",
+        ),
+        (&["link.update", "eth0"], "expected FIELD=VALUE"),
+    ] {
+        let errors = node.stderr(&[&["grants", "who"], words].concat(), 1)?;
+        assert!(errors.contains(expected), "{words:?}: {errors}");
+    }
+    Ok(())
+}
+
+#[test]
+fn an_earlier_grant_decides_on_its_networks() -> Result<()> {
+    let node = node()?;
+    let narrow = "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata: { name: narrow }\n\
+                  spec: { plugin: { name: bridge }, networks: [blue], capabilities: {} }\n";
+    node.put_grant("a.yaml", narrow)?;
+    let may = node.json(&[&DOWN[..], &["name=br0", "kind=bridge"]].concat(), 0)?;
+    let all = may.as_array().context("a list")?;
+    let bridge = all
+        .iter()
+        .find(|one| one["plugin"] == "bridge")
+        .context("bridge")?;
+    assert_eq!(bridge["exceptNetworks"], json!(["blue"]), "{bridge:#}");
+    let on_blue = [&DOWN[..], &["name=br0", "kind=bridge", "--network", "blue"]].concat();
+    assert_eq!(node.json(&on_blue, 3)?, json!([]));
+    Ok(())
+}
+
+#[test]
+fn one_command_tells_who_may_change_the_host() -> Result<()> {
+    let node = node()?;
+    let changers = node.json(&["grants", "list", "--host"], 0)?;
+    let all = changers.as_array().context("a list")?;
+    let plugins: Vec<&str> = all
+        .iter()
+        .filter_map(|one| one["plugin"].as_str())
+        .collect();
+    assert_eq!(plugins[..2], [PLUGIN, "flannel"], "{plugins:?}");
+    for shipped in [
+        "bridge",
+        "ptp",
+        "portmap",
+        "firewall",
+        "bandwidth",
+        "host-local",
+    ] {
+        assert!(plugins.contains(&shipped), "{shipped}: {plugins:?}");
+    }
+    // They change nothing but the container.
+    for inside in ["static", "loopback"] {
+        assert!(!plugins.contains(&inside), "{inside}: {plugins:?}");
+    }
+    assert_eq!(all[0]["capabilities"], json!(["link"]));
+    assert_eq!(all[0]["digest"], json!(node.digest(PLUGIN)?));
+    assert_eq!(all[0]["author"], Value::Null);
+    let text = node.stdout(&["grants", "list", "--host", "--plugin", PLUGIN], 0)?;
+    assert_contains(&text, &["THIRD PARTY", "misbehaving.yaml", "sha256:"]);
+    assert!(!text.contains("bridge"), "{text}");
+    Ok(())
+}
+
+/// A node with two containers on a network with ports of the host: `web-1` of a pod, and `web-2`.
+fn attached() -> Result<(Node, [Container; 2])> {
+    let node = Node::create()?;
+    let pods = json!({ "cniVersion": "1.1.0", "name": "pods", "plugins": [
+        { "type": "bridge", "bridge": "cni0", "isGateway": true,
+            "ipam": { "type": "host-local", "ranges": [[{ "subnet": "10.61.9.0/24" }], [{ "subnet": "fd00:61::/64" }]] } },
+        { "type": "portmap", "capabilities": { "portMappings": true } },
+    ] });
+    node.put_network("10-pods.conflist", &pods)?;
+    let containers = [node.container()?, node.container()?];
+    let add = |container: &Container, id: &str, words: &[&str]| {
+        let netns = container.netns();
+        let netns = netns.to_str().context("a path is text")?;
+        let add = ["net", "add", "pods", netns, "--container-id", id];
+        node.weir(&[&add[..], words].concat())
+    };
+    let ports = r#"{"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}"#;
+    let pod = "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web";
+    add(
+        &containers[0],
+        "web-1",
+        &["--args", pod, "--capability-args", ports],
+    )?;
+    add(&containers[1], "web-2", &[])?;
+    Ok((node, containers))
+}
+
+fn attachments(node: &Node, words: &[&str], status: i32) -> Result<Vec<Value>> {
+    let listed = node.json(&[&["net", "attachments"], words].concat(), status)?;
+    Ok(listed.as_array().context("a list")?.clone())
+}
+
+fn ids(listed: &[Value]) -> Vec<&str> {
+    listed
+        .iter()
+        .filter_map(|one| one["containerId"].as_str())
+        .collect()
+}
+
+#[test]
+fn one_command_tells_whose_an_address_and_a_port_are() -> Result<()> {
+    let (node, containers) = attached()?;
+    let all = attachments(&node, &[], 0)?;
+    assert_eq!(ids(&all), ["web-1", "web-2"], "{all:#?}");
+    let web = &all[0];
+    assert_eq!(web["pod"], json!({ "namespace": "default", "name": "web" }));
+    assert_eq!(web["addresses"], json!(["10.61.9.2/24", "fd00:61::2/64"]));
+    assert_eq!(
+        (&web["network"], &web["interface"]),
+        (&json!("pods"), &json!("eth0"))
+    );
+    assert_eq!(web["state"], "attached");
+    assert_eq!(
+        web["hostPorts"],
+        json!([{ "hostPort": 8080, "containerPort": 80, "protocol": "tcp" }])
+    );
+    assert!(
+        web["since"]
+            .as_str()
+            .is_some_and(|time| time.ends_with('Z')),
+        "{web:#}"
+    );
+    for (words, expected) in [
+        (&["--address", "10.61.9.3"][..], &["web-2"][..]),
+        (&["--address", "fd00:61:0::2"], &["web-1"]),
+        (&["--port", "8080"], &["web-1"]),
+        (&["--pod", "default/web"], &["web-1"]),
+        (&["--pod", "web"], &["web-1"]),
+        (&["--container-id", "web-"], &["web-1", "web-2"]),
+        (
+            &["--network", "pods", "--container-id", "web-2"],
+            &["web-2"],
+        ),
+        (&["--address", "10.61.9.9"], &[]),
+        (&["--port", "8081"], &[]),
+        (&["--network", "pod"], &[]),
+        (&["--stale-leases"], &[]),
+    ] {
+        let status = if expected.is_empty() { 3 } else { 0 };
+        assert_eq!(
+            ids(&attachments(&node, words, status)?),
+            expected,
+            "{words:?}"
+        );
+    }
+    let text = node.stdout(&["net", "attachments", "--port", "8080"], 0)?;
+    assert_contains(
+        &text,
+        &[
+            "default/web",
+            "8080/tcp",
+            "10.61.9.2/24,fd00:61::2/64",
+            "web-1",
+        ],
+    );
+
+    let netns = containers[0].netns();
+    let netns = netns.to_str().context("a path is text")?;
+    node.weir(&["net", "del", "pods", netns, "--container-id", "web-1"])?;
+    assert_eq!(ids(&attachments(&node, &[], 0)?), ["web-2"]);
+    assert_eq!(
+        node.stdout(&["net", "attachments", "--port", "8080"], 3)?,
+        "none\n"
+    );
+    Ok(())
+}
+
+#[test]
+fn leases_of_no_attachment_are_marked() -> Result<()> {
+    let (node, _containers) = attached()?;
+    let leases = node.leases("pods");
+    let lease = |address: &str, content: &str| -> Result<()> {
+        fs::write(leases.join(address), content)?;
+        let file = File::options().write(true).open(leases.join(address))?;
+        file.set_modified(SystemTime::now() - Duration::from_secs(3600))?;
+        Ok(())
+    };
+    lease("10.61.9.200", "gone\r\neth0")?;
+    // Another interface of a container that is attached, and old formats.
+    lease("10.61.9.201", "web-1\r\nnet1")?;
+    lease("10.61.9.202", "web-1")?;
+    lease("10.61.9.203", "gone\n")?;
+    // An ADD may be under way.
+    fs::write(leases.join("10.61.9.204"), "new\r\neth0")?;
+    let stale = attachments(&node, &["--stale-leases"], 0)?;
+    let addresses = |listed: &[Value]| -> Vec<String> {
+        let all = listed.iter().map(|one| one["addresses"][0].to_string());
+        all.map(|text| text.trim_matches('"').to_owned()).collect()
+    };
+    let mut found = addresses(&stale);
+    found.sort();
+    assert_eq!(
+        found,
+        ["10.61.9.200", "10.61.9.201", "10.61.9.203"],
+        "{stale:#?}"
+    );
+    assert!(
+        stale
+            .iter()
+            .all(|one| one["state"] == "lease-of-no-attachment")
+    );
+    let new = attachments(&node, &["--address", "10.61.9.204"], 0)?;
+    assert_eq!(
+        (new.len(), &new[0]["state"]),
+        (1, &json!("new-lease")),
+        "{new:#?}"
+    );
+    let text = node.stdout(&["net", "attachments", "--address", "10.61.9.200"], 0)?;
+    assert_contains(&text, &["LEASE OF NO ATTACHMENT", "gone", "pods"]);
+    Ok(())
+}
+
+/// What someone else could have written, and what is no lease, is told and not believed.
+#[test]
+fn files_of_others_are_not_believed() -> Result<()> {
+    let (node, _containers) = attached()?;
+    let leases = node.leases("pods");
+    let open = leases.join("10.61.9.210");
+    fs::write(&open, "forged\r\neth0")?;
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o666))?;
+    symlink("/etc/hostname", leases.join("10.61.9.211"))?;
+    fs::write(leases.join("10.61.9.212"), vec![0xff; 1 << 20])?;
+    fs::create_dir(leases.join("10.61.9.213"))?;
+    let results = node.root().join("var/lib/cni/results");
+    let forged = results.join("pods-forged-eth0");
+    fs::copy(results.join("pods-web-2-eth0"), &forged)?;
+    fs::set_permissions(&forged, fs::Permissions::from_mode(0o666))?;
+    fs::write(results.join("pods-\u{1b}[2J-eth0"), "{")?;
+
+    let listed = attachments(&node, &[], 0)?;
+    assert_eq!(ids(&listed), ["web-1", "web-2"], "{listed:#?}");
+    let errors = node.stderr(&["net", "attachments"], 0)?;
+    assert_contains(
+        &errors,
+        &[
+            "10.61.9.210",
+            "10.61.9.211",
+            "10.61.9.212",
+            "10.61.9.213",
+            "pods-forged-eth0",
+        ],
+    );
+    Ok(())
+}
+
+/// A record without a result is shown as what it is.
+#[test]
+fn an_attachment_without_a_result_is_incomplete() -> Result<()> {
+    let (node, _containers) = attached()?;
+    let record = json!({ "version": 2, "network": "weir", "containerId": "half", "ifname": "eth0",
+        "pod": { "namespace": "lab", "name": "half" }, "attachments": [
+        { "network": "lab/data", "isDefault": false, "definition": "lab/data", "ifname": "net1",
+            "config": { "cniVersion": "1.1.0", "name": "anything", "plugins": [{ "type": "bridge" }] } },
+    ] });
+    node.write("var/lib/weir/pods/weir/half:eth0.json", record.to_string())?;
+    let listed = attachments(&node, &["--network", "lab/data"], 0)?;
+    let [half] = listed.as_slice() else {
+        panic!("{listed:#?}");
+    };
+    assert_eq!(
+        (&half["state"], &half["pod"]["name"], &half["interface"]),
+        (&json!("incomplete"), &json!("half"), &json!("net1"))
+    );
+    Ok(())
+}
+
+#[test]
+fn a_grant_is_shown_for_a_network() -> Result<()> {
+    let node = node()?;
+    let on = |network: &'static str| ["grants", "show", "bridge", "--network", network];
+    let own = node.stdout(&on("pods"), 0)?;
+    assert_contains(
+        &own,
+        &[
+            "may do on the network pods",
+            "change interfaces of kind veth, on the host\n",
+            "On this network, a pod may ask it for ips",
+        ],
+    );
+    assert!(!own.contains("where weir made it for this"), "{own}");
+    let tenants = node.stdout(&on("lab/data"), 0)?;
+    assert!(tenants.contains("where weir made it for this"), "{tenants}");
+    assert!(!tenants.contains("a pod may ask"), "{tenants}");
+    assert_contains(
+        &node.stdout(&["grants", "show", "bridge"], 0)?,
+        &[
+            "of every namespace",
+            "net.ipv6.conf.*.accept_ra (every interface, `all` and `default`)",
+        ],
+    );
+
+    // One that covers nothing else.
+    node.stdout(&["grants", "show", PLUGIN, "--network", "pods"], 0)?;
+    let errors = node.stderr(&["grants", "show", PLUGIN, "--network", "blue"], 3)?;
+    assert!(
+        errors.contains("no grant of plugin `misbehaving` covers the network `blue`"),
+        "{errors}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_suggestion_is_made_for_a_network() -> Result<()> {
+    let (node, _containers) = attached()?;
+    let suggested = node.json(&["grants", "suggest", "bridge", "--network", "pods"], 0)?;
+    assert_eq!(suggested["document"]["spec"]["networks"], json!(["pods"]));
+    let errors = node.stderr(&["grants", "suggest", "bridge", "--network", "blue"], 1)?;
+    assert!(errors.contains("on network `blue`"), "{errors}");
+    Ok(())
+}
+
+#[test]
+fn a_check_tells_what_reaches_others() -> Result<()> {
+    let (node, _containers) = attached()?;
+    let grant = Grant {
+        capabilities: r#"{ link: [{ namespace: host, kinds: [veth], verbs: [update] }],
+            route: [{ namespace: host, links: [cni0], destinations: [10.61.0.0/16], verbs: [create] }],
+            firewalld: [{ zones: [trusted], verbs: [create] }],
+            sysctl: [{ namespace: host, keys: [net.ipv4.conf.all.rp_filter], values: ["0"], verbs: [write] }] }"#,
+        ..Grant::nothing(PLUGIN)
+    };
+    let digest = node.install_plugin(PLUGIN)?;
+    let file = node.write("wide.yaml", grant.document(&digest))?;
+    let file = file.to_str().context("a path is text")?;
+    let checked = node.json(&["grants", "check", "--strict", file], 3)?;
+    let remarks = checked[0]["remarks"].as_array().context("a list")?;
+    let codes: Vec<&str> = remarks
+        .iter()
+        .filter_map(|one| one["code"].as_str())
+        .collect();
+    for code in [
+        "every-network",
+        "every-veth",
+        "trusted-zone",
+        "every-link",
+        "overlapping-routes",
+    ] {
+        assert!(codes.contains(&code), "{code}: {codes:?}");
+    }
+    let overlap = remarks
+        .iter()
+        .find(|one| one["code"] == "overlapping-routes");
+    let text = overlap
+        .and_then(|one| one["text"].as_str())
+        .context("a text")?;
+    assert!(text.contains("10.61.9.0/24 of network `pods`"), "{text}");
+    Ok(())
+}
