@@ -126,7 +126,7 @@ fn what_may_be_done_is_what_is_explained() -> Result<()> {
         (
             "link.update",
             "namespace=container kind=veth name={ifname} mtu=9000",
-            1,
+            2,
         ),
         (
             "link.delete",

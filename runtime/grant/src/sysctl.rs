@@ -156,8 +156,13 @@ rule! {
             left_out("any-value", "it may set these parameters of the host to anything"), usually_left_out();
     } {
         fn sentence(rule: &mut Sentence<'_>) -> String {
+            // Neither `all` nor `default` has an owner.
+            let is_owned = rule.take("owners").is_some();
             let keys = match rule.take("keys") {
-                Some(keys) => listed(&keys.iter().map(|key| in_words(key)).collect(), "and"),
+                Some(keys) if !is_owned => {
+                    listed(&keys.iter().map(|key| in_words(key)).collect(), "and")
+                }
+                Some(keys) => listed(keys, "and"),
                 None => "every parameter below net.".to_owned(),
             };
             let values = rule.with("values", " to ");

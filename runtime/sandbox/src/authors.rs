@@ -39,16 +39,18 @@ fn text(data: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
+
     use super::*;
 
     const COMPONENT: [u8; 8] = [0, b'a', b's', b'm', 0x0d, 0, 1, 0];
     const MODULE: [u8; 8] = [0, b'a', b's', b'm', 1, 0, 0, 0];
 
-    /// A section with its id and its length, below 128 bytes.
+    /// A section with its id and its length, in two bytes of LEB128.
     fn section(id: u8, content: &[u8]) -> Vec<u8> {
-        let length = u8::try_from(content.len()).expect("a short section");
-        assert!(length < 128);
-        [&[id, length], content].concat()
+        let length = u16::try_from(content.len()).expect("a short section");
+        let [high, low] = (length << 1).to_be_bytes();
+        [&[id, low >> 1 | 0x80, high], content].concat()
     }
 
     fn custom(name: &str, data: &[u8]) -> Vec<u8> {
@@ -64,10 +66,10 @@ mod tests {
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[custom("author", b"nobody")]), None);
         assert_eq!(
-            of(&[named.clone()]).as_deref(),
+            of(slice::from_ref(&named)).as_deref(),
             Some("A Person <a@example.com>")
         );
-        assert_eq!(of(&[module.clone()]).as_deref(), Some("inside"));
+        assert_eq!(of(slice::from_ref(&module)).as_deref(), Some("inside"));
         assert_eq!(
             of(&[module, named]).as_deref(),
             Some("A Person <a@example.com>")

@@ -22,6 +22,7 @@ pub struct Case {
     pub words: Vec<(&'static str, String)>,
     /// The same operation, with two values for what is open.
     operations: [Box<dyn Query>; 2],
+    is_open: bool,
 }
 
 impl Case {
@@ -36,9 +37,9 @@ impl Case {
         pairs.map(|(one, other)| one.common(&other)).collect()
     }
 
-    /// Says why weir refuses it whatever a grant allows.
+    /// Says why weir refuses it whatever a grant allows; none if it leaves something open.
     pub fn flaw(&self) -> Option<String> {
-        self.operations[0].flaw()
+        self.operations[0].flaw().filter(|_| !self.is_open)
     }
 }
 
@@ -76,6 +77,13 @@ struct Filled {
     is_case: bool,
 }
 
+impl Filled {
+    fn is_open(&self) -> bool {
+        let [one, other] = &self.values;
+        self.is_case || one != other || is_glob(one)
+    }
+}
+
 /// None where the fields belong to another operation of the name.
 fn case(known: &Known, filled: &[Filled]) -> Result<Option<Case>, String> {
     let build = |at: usize| {
@@ -91,6 +99,7 @@ fn case(known: &Known, filled: &[Filled]) -> Result<Option<Case>, String> {
     Ok(Some(Case {
         words: words.map(|f| (f.name, f.values[0].clone())).collect(),
         operations: [one, other],
+        is_open: filled.iter().any(Filled::is_open),
     }))
 }
 

@@ -30,11 +30,7 @@ impl Facts {
         let has = match has {
             Has::Nothing => Has::Nothing,
             Has::Anything => Has::Anything,
-            Has::One(fact) => match T::text(fact) {
-                // A change of nothing in particular may be one of anything.
-                texts if texts.is_empty() => Has::Anything,
-                texts => Has::One(texts),
-            },
+            Has::One(fact) => Has::One(T::text(fact)),
         };
         self.fields.insert(key, has);
     }
@@ -84,30 +80,22 @@ impl RuleFields {
             return None;
         }
         let mut bounds = Bounds::new();
-        let is_for = |field: &&Field| facts.verb().is_none_or(|verb| field.is_for(verb));
-        for field in self.described().iter().filter(is_for) {
-            let values = self.get(field.key);
-            let asked = match (values, facts.fields.get(field.key)) {
-                (Some(_), Some(Has::Nothing)) if field.is_never_asked => None,
-                (_, None | Some(Has::Nothing)) | (None, Some(Has::Anything)) => continue,
-                (None, Some(Has::One(_))) if field.left_out_is_all => continue,
-                (None, Some(Has::One(_))) => return None,
-                (Some(_), Some(Has::Anything)) => None,
-                (Some(_), Some(Has::One(asked))) => Some(asked),
-            };
-            let values = values?;
-            let all = |asked: &Texts, holds: fn(&str, &str) -> bool| {
-                let is_among = |one: &String| values.iter().any(|value| holds(value, one));
-                asked.iter().all(is_among)
-            };
-            let meeting: Texts = match asked {
-                None => values.clone(),
-                Some(asked) if !all(asked, field.meets) => return None,
-                Some(asked) if all(asked, field.covers) && !field.is_of::<Owners>() => continue,
-                Some(asked) => {
-                    let meets = |value: &&String| asked.iter().any(|one| (field.meets)(value, one));
-                    values.iter().filter(meets).cloned().collect()
+        for field in self.described() {
+            let has = facts.fields.get(field.key);
+            let Some(values) = self.get(field.key) else {
+                if !field.left_out_is_all && matches!(has, Some(Has::One(_))) {
+                    return None;
                 }
+                continue;
+            };
+            let meeting = match has {
+                None => continue,
+                Some(Has::Nothing) if !field.is_never_asked => continue,
+                Some(Has::Nothing | Has::Anything) => values.clone(),
+                Some(Has::One(asked)) if is_covered(field, values, asked, facts.verb()) => continue,
+                // A change of nothing in particular may be one of anything.
+                Some(Has::One(asked)) if asked.is_empty() => values.clone(),
+                Some(Has::One(asked)) => meeting(field, values, asked),
             };
             // An empty list allows what has nothing for its field.
             let may_have_nothing = matches!(facts.fields.get(field.key), Some(Has::Nothing));
@@ -118,4 +106,27 @@ impl RuleFields {
         }
         Some(bounds)
     }
+}
+
+/// Whether the values match all that the question asks about. Whose a mark is depends on the invocation.
+fn is_covered(field: &Field, values: &Texts, asked: &Texts, verb: Option<Verb>) -> bool {
+    if asked.is_empty() {
+        return verb.is_some_and(|verb| !field.is_for(verb));
+    }
+    !field.is_of::<Owners>() && are_among(asked, values, field.covers)
+}
+
+/// The values that can match something that the question asks about; none if no value can match some part of it.
+fn meeting(field: &Field, values: &Texts, asked: &Texts) -> Texts {
+    if !are_among(asked, values, field.meets) {
+        return Texts::new();
+    }
+    let meets = |value: &&String| asked.iter().any(|one| (field.meets)(value, one));
+    values.iter().filter(meets).cloned().collect()
+}
+
+/// Whether something holds for each text of the question and one of the values.
+fn are_among(asked: &Texts, values: &Texts, holds: fn(&str, &str) -> bool) -> bool {
+    let is_among = |one: &String| values.iter().any(|value| holds(value, one));
+    asked.iter().all(is_among)
 }

@@ -10,7 +10,7 @@ use weir_network::Settings;
 use weir_sandbox::{Catalogue, authors};
 
 use super::grant_state::{Grant, networks};
-use super::origin::{Whose, rules_of_weir};
+use super::origin::{Whose, all_rules_of_weir};
 use crate::cli::output::{capability_words, print_line, show};
 use crate::cli::policy::reach::changes_host;
 use crate::cli::table::{or_dash, print_table};
@@ -127,14 +127,14 @@ fn natives(paths: &Paths) -> Result<Vec<Changer>> {
 }
 
 /// What weir does on its own behalf.
-fn weir_itself() -> Result<Option<Changer>> {
-    let own = rules_of_weir()?;
-    let changer = Changer {
+fn weir_itself() -> Result<Vec<Changer>> {
+    let all = all_rules_of_weir()?.into_iter();
+    let changers = all.map(|(from, rules)| Changer {
         plugin: internal_grant::NAME.to_owned(),
-        from: "fixed in the binary".to_owned(),
-        ..Changer::on(vec!["*".to_owned(), "*/*".to_owned()], &own)
-    };
-    Ok(Some(changer).filter(|one| !one.may.is_empty()))
+        from: from.to_owned(),
+        ..Changer::on(vec!["*".to_owned(), "*/*".to_owned()], &rules)
+    });
+    Ok(changers.filter(|one| !one.may.is_empty()).collect())
 }
 
 pub(super) fn print_changers(changers: &[Changer]) {

@@ -59,6 +59,12 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
         arguments
             .format
             .print(&changers, |changers| print_changers(changers))?;
+        for broken in all.iter().filter_map(|one| one.as_ref().err()) {
+            let file = broken.file.display();
+            complain(&format!(
+                "`{file}` is not valid: no plugin runs until it is fixed or removed"
+            ));
+        }
         let needs_mending = all.iter().any(|one| match one {
             Ok(grant) => grant.state.needs_mending(),
             Err(_) => true,

@@ -41,8 +41,19 @@ impl Whose {
     }
 }
 
-/// What weir may do on its own behalf, to whichever interface the attachment has.
+/// What weir may do on its own behalf to whichever interface the attachment has.
 pub fn rules_of_weir() -> Result<Capabilities> {
     let interface = Pattern::try_from("{ifname}".to_owned()).map_err(|why| anyhow!(why))?;
     Ok(internal_grant::capabilities(vec![interface]))
+}
+
+/// All that weir may do on its own behalf, each with where that is fixed.
+pub fn all_rules_of_weir() -> Result<[(&'static str, Capabilities); 2]> {
+    Ok([
+        ("fixed in the binary", rules_of_weir()?),
+        (
+            "fixed in the binary, for `weir uninstall`",
+            internal_grant::handover(),
+        ),
+    ])
 }

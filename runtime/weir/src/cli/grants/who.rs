@@ -15,7 +15,7 @@ use weir_network::Settings;
 
 use super::explain::fields;
 use super::grant_state::{self, Grant, networks};
-use super::origin::{Whose, rules_of_weir};
+use super::origin::{Whose, all_rules_of_weir};
 use crate::cli::output::{Answer, Format, print_line, show};
 use crate::cli::table::{or_dash, print_table};
 
@@ -93,9 +93,12 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let asked = asked(&arguments.operation, &given)?;
     let network = arguments.network.as_deref();
     let grants = grant_state::grants(paths)?;
-    let own = rules_of_weir()?;
+    let own = all_rules_of_weir()?;
     let mut all = rules_in_force(&grants, network);
-    all.push(own_rules(&own, network));
+    all.extend(
+        own.iter()
+            .map(|(from, rules)| own_rules(from, rules, network)),
+    );
     let mut may: Vec<May> = Vec::new();
     for Asked { operation, cases } in &asked {
         let of_rules = all.iter().map(|rules| rules.allow(operation, cases));
@@ -203,7 +206,7 @@ fn decided_before(earlier: &[Grant], plugin: &str, globs: &[String]) -> Vec<Stri
 }
 
 /// What weir does on its own behalf.
-fn own_rules<'a>(capabilities: &'a Capabilities, network: Option<&str>) -> Rules<'a> {
+fn own_rules<'a>(from: &str, capabilities: &'a Capabilities, network: Option<&str>) -> Rules<'a> {
     Rules {
         section: Section::Node,
         capabilities,
@@ -212,7 +215,7 @@ fn own_rules<'a>(capabilities: &'a Capabilities, network: Option<&str>) -> Rules
             plugin: internal_grant::NAME.to_owned(),
             whose: Whose::Weir,
             grant: None,
-            from: "fixed in the binary".to_owned(),
+            from: from.to_owned(),
             networks: match network {
                 Some(network) => vec![network.to_owned()],
                 None => vec!["*".to_owned(), "*/*".to_owned()],
@@ -279,52 +282,54 @@ impl Rules<'_> {
     }
 }
 
+/// The columns of the table. The last one is left out where all rows have the same.
+const TITLES: [&str; 7] = [
+    "PLUGIN", "WHOSE", "NETWORKS", "RULE", "GRANT", "ONLY IF", "TO",
+];
+
 fn print(may: &[May], several: bool) {
     if may.is_empty() {
         return print_line!("nobody");
     }
-    let whats: BTreeSet<&str> = may
-        .iter()
-        .flat_map(|may| may.needs.iter().map(|need| need.what.as_str()))
-        .collect();
-    let says_what = whats.len() > 1;
+    let needs = may.iter().flat_map(|may| &may.needs);
+    let whats: BTreeSet<&str> = needs.map(|need| need.what.as_str()).collect();
     let mut rows: Vec<[String; 7]> = Vec::new();
-    for one in may {
-        for row in rows_of(one, says_what, several) {
-            if !rows.contains(&row) {
-                rows.push(row);
-            }
+    for row in may.iter().flat_map(|one| rows_of(one, several)) {
+        if !rows.contains(&row) {
+            rows.push(row);
         }
     }
-    print_table(
-        [
-            "PLUGIN", "WHOSE", "NETWORKS", "RULE", "ONLY IF", "TO", "GRANT",
-        ],
-        &rows,
-    );
+    if several || whats.len() > 1 {
+        return print_table(TITLES, &rows);
+    }
+    let [plugin, whose, networks, rule, grant, only_if, _] = TITLES;
+    let rows = rows
+        .into_iter()
+        .map(|[a, b, c, d, e, f, _]| [a, b, c, d, e, f]);
+    let rows: Vec<[String; 6]> = rows.collect();
+    print_table([plugin, whose, networks, rule, grant, only_if], &rows);
 }
 
 /// A row for each rule of each need.
-fn rows_of(may: &May, says_what: bool, several: bool) -> Vec<[String; 7]> {
+fn rows_of(may: &May, several: bool) -> Vec<[String; 7]> {
     let mut networks = may.networks.join(",");
     if !may.except_networks.is_empty() {
         networks += &format!(" except {}", may.except_networks.join(","));
     }
     let row = |rule: &str, only_if: String, what: &str| {
-        let what = match (several, says_what) {
-            (true, _) if may.needs.len() > 1 => format!("{}: {what}", may.operation),
-            (true, _) => may.operation.to_owned(),
-            (false, true) => what.to_owned(),
-            (false, false) => may.operation.to_owned(),
+        let what = match may.needs.len() {
+            _ if !several => what.to_owned(),
+            0 | 1 => may.operation.to_owned(),
+            _ => format!("{}: {what}", may.operation),
         };
         [
             may.plugin.clone(),
             may.whose.word().to_owned(),
             networks.clone(),
             rule.to_owned(),
+            may.from.clone(),
             or_dash(only_if),
             what,
-            may.from.clone(),
         ]
     };
     if may.needs.is_empty() {

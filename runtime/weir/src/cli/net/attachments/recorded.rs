@@ -210,9 +210,61 @@ fn host_port(mapping: &Value) -> Option<HostPort> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use serde_json::json;
+    use tempfile::TempDir;
+    use weir_cni::{Args, Command};
+    use weir_network::Attachment;
 
     use super::*;
+
+    /// Caches a result of one plugin with an address, as a runtime does.
+    fn cache(paths: &Paths, network: &str, plugin: &str) {
+        let config =
+            json!({ "cniVersion": "1.1.0", "name": network, "plugins": [{ "type": plugin }] });
+        let result = json!({ "cniVersion": "1.1.0", "ips": [{ "address": "10.1.0.7/16" }] });
+        let [id, ifname, netns] = ["c1", "eth0", ""].map(str::to_owned);
+        let attachment = Attachment::open(Command::Del, id, ifname, netns, Args::default());
+        let attachment = attachment.expect("an attachment without a namespace");
+        let none = serde_json::Map::new();
+        let cached = Cached::new(network, &attachment, &config.to_string(), &none, result);
+        Cache::new(paths)
+            .put(&attachment, &cached)
+            .expect("written");
+    }
+
+    /// The runtime's entry of the delegating plugin has the same addresses as the networks that it attached.
+    #[test]
+    fn an_address_is_listed_once() {
+        let root = TempDir::new().expect("a directory");
+        let paths = Paths::below(root.path());
+        cache(&paths, "outer", "weir");
+        let networks = || -> Vec<String> {
+            let found = recorded(&paths).expect("readable").attachments;
+            found
+                .iter()
+                .map(|one| format!("{} {:?}", one.network, one.state))
+                .collect()
+        };
+        // Of a pod that another program attached, there is nothing else.
+        assert_eq!(networks(), ["outer Attached"]);
+        let record = json!({ "version": 2, "network": "outer", "containerId": "c1", "ifname": "eth0",
+            "pod": { "namespace": "default", "name": "web" }, "attachments": [
+            { "network": "inner", "isDefault": true, "ifname": "eth0",
+                "config": { "cniVersion": "1.1.0", "name": "inner", "type": "bridge" } },
+        ] });
+        let directory = paths.pods().join("outer");
+        fs::create_dir_all(&directory).expect("a directory");
+        fs::write(directory.join("c1:eth0.json"), record.to_string()).expect("written");
+        assert_eq!(networks(), ["inner Incomplete"]);
+        cache(&paths, "inner", "bridge");
+        assert_eq!(networks(), ["inner Attached"]);
+        let found = recorded(&paths).expect("readable").attachments;
+        assert_eq!(found[0].pod.as_ref().map(|pod| &*pod.name), Some("web"));
+        assert!(found[0].addresses[0].is([10, 1, 0, 7].into()));
+        assert!(found[0].since.is_some());
+    }
 
     #[test]
     fn ports_are_those_of_plugins_that_map_them() {

@@ -31,11 +31,10 @@ pub(super) fn of_others(rule: &RuleFields) -> Vec<Remark> {
     veth.into_iter().chain(trusted_zone(rule)).collect()
 }
 
-/// Whether a verb changes something that others may have made. A rule about links has to allow creating one before it has an
-/// owner.
+/// Whether a verb changes something that others may have made. A link has no owner before it is created.
 fn touches(rule: &RuleFields) -> impl Fn(&Verb) -> bool {
-    let is_of_links = rule.capability == Capability::Link;
-    move |verb| !verb.is_read() && !(is_of_links && *verb == Verb::Create)
+    let creates = Some(Verb::Create).filter(|_| rule.capability == Capability::Link);
+    move |verb| !verb.is_read() && Some(*verb) != creates
 }
 
 /// Changes of the host's ends of other networks' containers.
