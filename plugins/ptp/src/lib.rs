@@ -6,6 +6,8 @@
 //! Errors in the configuration have code 7, the SDK's codes are in [`weir_sdk::codes`].
 
 pub mod config;
+#[cfg(test)]
+mod tests;
 
 use weir_sdk::owner::Owner;
 use weir_sdk::veth::{self, Settings};
