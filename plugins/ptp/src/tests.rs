@@ -3,9 +3,11 @@
 use weir_sdk::firewall::{self, Family};
 use weir_sdk::route::{self, Filter};
 use weir_sdk::testing::{FakeHost, Invocation, SANDBOX};
-use weir_sdk::{AddResult, Attachment, ErrorCode, IpConfig, IpNet, Namespace, Route, link, sysctl};
+use weir_sdk::{
+    AddResult, Attachment, ErrorCode, IpConfig, IpNet, Namespace, Route, codes, link, sysctl,
+};
 
-use super::{Ptp, codes};
+use super::Ptp;
 
 const CONFIG: &str =
     r#"{"type": "ptp", "ipMasq": true, "mtu": 1400, "ipam": {"type": "host-local"}}"#;

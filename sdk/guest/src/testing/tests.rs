@@ -99,7 +99,6 @@ struct Half;
 
 impl Plugin for Half {
     type Config = NoKeys;
-    const NAME: &'static str = "half";
 
     fn add(_: Request<NoKeys>) -> Result<AddResult, Error> {
         let bridge = NewLink::new(Namespace::Host, "br0", NewKind::Bridge(Default::default()));
@@ -134,6 +133,7 @@ impl Plugin for Half {
 }
 
 impl Package for Half {
+    const NAME: &'static str = "half";
     const VERSION: &'static str = "0.1.0";
     const DESCRIPTION: &'static str = "fails halfway";
 }
