@@ -12,6 +12,7 @@ mod tally;
 mod text;
 pub(in crate::cli) mod time;
 mod timeline;
+mod unused;
 mod verify;
 
 use std::collections::BTreeSet;
@@ -29,7 +30,7 @@ use weir_grant::{Severity, internal_grant};
 use weir_network::Settings;
 use weir_sandbox::Catalogue;
 
-use super::output::{Answer, Format, StandardOutput, complain};
+use super::output::{Answer, Format, StandardOutput, complain, print_text};
 use super::record::{Log, Record, Verdict};
 use filter::Filter;
 use tally::Tally;
@@ -50,6 +51,9 @@ pub struct Arguments {
     /// Print counts for each plugin and capability, and denials, instead of records.
     #[arg(long, conflicts_with = "html")]
     summary: bool,
+    /// Print the rules of the grants in force that allowed nothing that was recorded, instead of records.
+    #[arg(long, conflicts_with_all = ["summary", "html", "follow"])]
+    unused: bool,
     /// Write one self-contained page for a browser or a printer; `-` is standard output.
     #[arg(long, value_name = "FILE", conflicts_with = "output")]
     html: Option<PathBuf>,
@@ -63,6 +67,8 @@ pub struct Arguments {
     format: Format,
 }
 
+const SCHEMA: &str = include_str!("../../../../../docs/audit.schema.json");
+
 #[derive(Subcommand)]
 enum Command {
     /// Check by the hash chain that no line was changed, taken out, added or cut off: exit code 3 if one was, 1 if that
@@ -72,12 +78,18 @@ enum Command {
     ///
     /// Store it where root of this node cannot change it.
     Checkpoint(checkpoint::Arguments),
+    /// Print the JSON Schema of a record, for what takes the log in.
+    Schema,
 }
 
 pub fn run(arguments: &Arguments) -> Result<Answer> {
     match &arguments.command {
         Some(Command::Verify(arguments)) => return verify::run(arguments),
         Some(Command::Checkpoint(arguments)) => return checkpoint::run(arguments),
+        Some(Command::Schema) => {
+            print_text!("{SCHEMA}");
+            return Ok(Answer::Yes);
+        }
         None => {}
     }
     let paths = Paths::from_environment();
@@ -88,11 +100,13 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     if arguments.follow {
         return follow(arguments, &files);
     }
-    let denied = if arguments.html.is_some() || arguments.summary {
+    let denied = if arguments.html.is_some() || arguments.summary || arguments.unused {
         let tally = tally(arguments, &files)?;
         if let Some(target) = &arguments.html {
             let page = page::page(&paths, &files, &arguments.filter, &tally);
             write_page(&page, target)?;
+        } else if arguments.unused {
+            unused::print(&paths, arguments.format, &tally)?;
         } else {
             summary::print(arguments.format, &files, &tally)?;
         }

@@ -1,0 +1,100 @@
+//! `weir audit --unused`: what the grants in force allow and no record shows was needed.
+
+use anyhow::Result;
+use jiff::Timestamp;
+use serde::Serialize;
+use weir_files::Paths;
+
+use super::rules::{self, Rule};
+use super::tally::{PluginTally, Tally};
+use crate::cli::grants::document::wrapped;
+use crate::cli::grants::grant_state::{self, Grant};
+use crate::cli::output::{Format, print_line, say};
+
+/// A grant in force, and its rules that allowed nothing that was recorded.
+#[derive(Serialize)]
+struct Unused {
+    plugin: String,
+    /// A file, or `shipped`.
+    from: String,
+    /// The time of the plugin's first record; none if it has no record.
+    first: Option<Timestamp>,
+    /// How many rules the grant has.
+    rules: usize,
+    unused: Vec<UnusedRule>,
+}
+
+#[derive(Serialize)]
+struct UnusedRule {
+    /// `link[0]`.
+    name: String,
+    /// What it allows, in words.
+    what: String,
+    /// Whether it allows only reads, which are recorded only on request: it may well be used.
+    reads_only: bool,
+}
+
+/// Errors: the node's grants cannot be read.
+pub fn print(paths: &Paths, format: Format, tally: &Tally) -> Result<()> {
+    let grants = grant_state::grants(paths)?;
+    let in_force = grants.iter().filter(|grant| grant.is_in_force());
+    let unused = in_force.map(|grant| Unused::of(grant, &grants, tally));
+    let unused: Vec<Unused> = unused.filter(|one| !one.unused.is_empty()).collect();
+    format.print(&unused, |unused| {
+        if unused.is_empty() {
+            print_line!("Every rule of every grant in force was used.");
+        }
+        unused.iter().for_each(Unused::print);
+    })
+}
+
+impl Unused {
+    fn of(grant: &Grant, all: &[Grant], tally: &Tally) -> Self {
+        let plugin = tally.plugins.get(grant.plugin());
+        let used = |rule: &Rule| {
+            let used = plugin.map(|tally: &PluginTally| rules::used(grant, all, tally));
+            used.is_some_and(|used| used.contains_key(&rule.name))
+        };
+        let rules = rules::rules(&grant.loaded.document);
+        let count = rules.len();
+        let unused = rules.into_iter().filter(|rule| !used(rule));
+        Self {
+            plugin: grant.plugin().to_owned(),
+            from: grant.loaded.origin.to_string(),
+            first: plugin.and_then(|tally| tally.count.first),
+            rules: count,
+            unused: unused
+                .map(|rule| UnusedRule {
+                    name: rule.name,
+                    what: rule.sentence,
+                    reads_only: rule.reads_only,
+                })
+                .collect(),
+        }
+    }
+
+    fn print(&self) {
+        let Self {
+            plugin,
+            from,
+            rules,
+            ..
+        } = self;
+        let Some(first) = self.first else {
+            return say!(
+                "{plugin} ({from}): it has no record, so none of its {rules} rules was used"
+            );
+        };
+        let count = self.unused.len();
+        say!("{plugin} ({from}): {count} of {rules} rules not used since {first:.0}");
+        for rule in &self.unused {
+            let reads = if rule.reads_only {
+                " - reads are recorded only on request"
+            } else {
+                ""
+            };
+            let text = format!("{}: {}{reads}", rule.name, rule.what);
+            print_line!("{}", wrapped(&text, "  * "));
+        }
+    }
+}
