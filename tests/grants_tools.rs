@@ -54,10 +54,15 @@ fn file(node: &Node, name: &str, text: &str) -> Result<String> {
 
 /// Runs ADD, CHECK and DEL of the bridge, with reads recorded; all must succeed.
 fn run_bridge(node: &Node, container: &Container) -> Result<()> {
+    commands_of_bridge(node, container, "1")
+}
+
+/// The same, with reads recorded if `reads` is 1.
+fn commands_of_bridge(node: &Node, container: &Container, reads: &str) -> Result<()> {
     let mut config = bridge();
     for command in ["ADD", "CHECK", "DEL"] {
         let mut call = weir(node, "bridge", command, container, &config);
-        call.set("WEIR_AUDIT_READS", "1");
+        call.set("WEIR_AUDIT_READS", reads);
         let outcome = node.run(&call)?;
         ensure!(outcome.succeeded(), "{command}: {outcome:?}");
         if command == "ADD" {
@@ -429,6 +434,70 @@ fn a_suggested_grant_is_enough_and_no_more() -> Result<()> {
             "{key}: {said}"
         );
     }
+    Ok(())
+}
+
+/// Of a node's log, which has no reads: what the plugin reads is worked out from what it imports.
+#[test]
+fn a_grant_suggested_without_reads_runs() -> Result<()> {
+    let node = Node::create()?;
+    for _ in 0..2 {
+        commands_of_bridge(&node, &node.container()?, "0")?;
+    }
+    let (code, yaml, errors) = grants(&node, &["suggest", "bridge"])?;
+    assert_eq!(code, 0, "{errors}");
+    assert!(yaml.starts_with("# Reads were not recorded"), "{yaml}");
+    assert_contains(&yaml, &["link.get", "sysctl.read"]);
+    let (_, told) = json_of(&node, &["suggest", "bridge"])?;
+    let added = told["reads_from_imports"]["added_for"]["link"].as_array();
+    assert!(added.context("a list")?.contains(&json!("get")), "{told:#}");
+    node.put_grant("bridge.yaml", &yaml)?;
+    let (code, checked, _) = grants(&node, &["check", "--strict"])?;
+    assert!(!checked.contains("no-read"), "{code}: {checked}");
+    for _ in 0..2 {
+        commands_of_bridge(&node, &node.container()?, "0")?;
+    }
+
+    // Without them it fails, and `check` warns of it.
+    let mut spec: Value = told["document"].clone();
+    for rules in spec["spec"]["capabilities"]
+        .as_object_mut()
+        .context("rules")?
+        .values_mut()
+    {
+        for rule in rules.as_array_mut().into_iter().flatten() {
+            if let Some(verbs) = rule.get_mut("verbs").and_then(Value::as_array_mut) {
+                verbs.retain(|verb| verb != "read");
+            }
+        }
+    }
+    node.put_grant("bridge.yaml", &spec.to_string())?;
+    let (code, checked, _) = grants(&node, &["check", "--strict"])?;
+    assert_eq!(code, 3, "{checked}");
+    assert_contains(&checked, &["[no-read]", "`link.get`"]);
+    let container = node.container()?;
+    let outcome = node.run(&weir(&node, "bridge", "ADD", &container, &bridge()))?;
+    let error = outcome.error();
+    assert!(
+        error["msg"].to_string().contains("does not allow"),
+        "{error}"
+    );
+    Ok(())
+}
+
+/// A plugin that this node does not have: the first line says that the suggestion does not run.
+#[test]
+fn a_suggestion_that_cannot_be_completed_says_so() -> Result<()> {
+    let node = Node::create()?;
+    commands_of_bridge(&node, &node.container()?, "0")?;
+    let log = fs::read_to_string(node.root().join("var/log/weir/audit.jsonl"))?;
+    let records = file(&node, "gone.jsonl", &log.replace("\"bridge\"", "\"gone\""))?;
+    let (code, yaml, errors) = grants(&node, &["suggest", "gone", "--records", &records])?;
+    assert_eq!(code, 0, "{errors}");
+    assert!(
+        yaml.starts_with("# The plugin does not run with this grant:"),
+        "{yaml}"
+    );
     Ok(())
 }
 

@@ -1,8 +1,11 @@
 //! `weir grants check`: validates documents, and points out what is probably wrong.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::cli::node_networks;
+use crate::cli::plugin::coverage::not_granted;
 use crate::cli::policy::lint::{Remark, Subnet, Weight, overlapping_routes, remarks};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -11,8 +14,10 @@ use serde_with::skip_serializing_none;
 use weir_cni::NetworkConfigList;
 use weir_files::Paths;
 use weir_grant::diagnostic::Diagnostic;
-use weir_grant::{Capabilities, Document, Section};
-use weir_sandbox::{Catalogue, Invalid, Origin, not_read, read_grant};
+use weir_grant::document::{Digest, Spec};
+use weir_grant::phrase::joined;
+use weir_grant::{Capabilities, Capability, Document, Section, Verb};
+use weir_sandbox::{Catalogue, Inspection, Invalid, Origin, Sandbox, not_read, read_grant};
 
 use super::document::wrapped;
 use super::grant_state::{self, Grant, NOT_READ, State};
@@ -78,6 +83,8 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
 /// What a document is checked against.
 pub struct KnownNode {
     catalogue: Catalogue,
+    /// Which inspects components; none where this machine cannot run the engine.
+    sandbox: Option<Arc<Sandbox>>,
     /// Of the node's own networks.
     subnets: Vec<Subnet>,
 }
@@ -86,8 +93,20 @@ impl KnownNode {
     pub fn of(paths: &Paths) -> Self {
         Self {
             catalogue: Catalogue::new(paths),
+            sandbox: Sandbox::new(paths.clone(), false).ok(),
             subnets: subnets(paths),
         }
+    }
+
+    /// The component that a document is about, if this node has it.
+    fn component(&self, spec: &Spec) -> Option<Inspection> {
+        let plugin = self.catalogue.find(&spec.plugin.name).ok()?;
+        let is_meant = |digest: &Digest| *digest == plugin.digest;
+        if !spec.plugin.digest.as_ref().is_none_or(is_meant) {
+            return None;
+        }
+        let component = plugin.component().ok()?;
+        self.sandbox.as_ref()?.inspect(&component).ok()
     }
 }
 
@@ -121,7 +140,35 @@ fn of_document(node: &KnownNode, document: &Document) -> Vec<Remark> {
     for (section, capabilities) in document.spec.sections() {
         found.extend(unknown_ipam(&node.catalogue, section, capabilities));
     }
+    found.extend(missing_reads(node, document));
     found
+}
+
+/// Remarks on capabilities in which the installed component imports functions that read, and no rule allows reading: what
+/// it changes, it usually looks at first.
+fn missing_reads(node: &KnownNode, document: &Document) -> Vec<Remark> {
+    let spec = &document.spec;
+    let Some(component) = node.component(spec) else {
+        return Vec::new();
+    };
+    let mut missing: BTreeMap<Capability, Vec<String>> = BTreeMap::new();
+    for function in not_granted(&component, spec) {
+        if function.verbs.contains(&Verb::Read) {
+            let functions = missing.entry(function.capability).or_default();
+            functions.push(format!("`{}.{}`", function.capability, function.function));
+        }
+    }
+    let remark = |(capability, functions): (Capability, Vec<String>)| Remark {
+        rule: None,
+        weight: Weight::Warning,
+        code: "no-read",
+        text: format!(
+            "no rule of `{capability}` allows `read`, and plugin `{}` imports {}: it probably fails",
+            spec.plugin.name,
+            joined(functions, "and")
+        ),
+    };
+    missing.into_iter().map(remark).collect()
 }
 
 fn unknown_ipam<'a>(

@@ -188,7 +188,7 @@ fn compare(grant: Loaded, component: &Inspection, is_built_in: bool) -> Covering
 }
 
 /// The functions whose verb is in no rule, of capabilities that have rules.
-fn not_granted(component: &Inspection, granted: &Spec) -> Vec<Function> {
+pub fn not_granted(component: &Inspection, granted: &Spec) -> Vec<Function> {
     let mut functions = Vec::new();
     for (capability, asked) in &component.imports.functions {
         let sections = granted.sections();

@@ -1,7 +1,7 @@
 //! `weir plugin`: lists, inspects, writes, tests, installs and removes plugins.
 
 mod add;
-mod coverage;
+pub mod coverage;
 pub mod difference;
 mod inspect;
 mod list;
