@@ -27,6 +27,7 @@ impl Plugin for PointToPoint {
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let mut result = request.config.ipam.assign(veth::CONTAINER_INTERFACE)?;
+        point_to_point::require_gateways(&result.ips)?;
         let veth = veth::create(&request, &Settings::up())?;
         point_to_point::configure(&veth, &result)?;
         sysctl::forward_for(&result.ips)?;

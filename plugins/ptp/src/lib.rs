@@ -27,6 +27,7 @@ impl Plugin for Ptp {
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;
         let mut result = config.ipam.assign(veth::CONTAINER_INTERFACE)?;
+        point_to_point::require_gateways(&result.ips)?;
         sysctl::forward_for(&result.ips)?;
         let settings = Settings {
             mtu: config.mtu(),

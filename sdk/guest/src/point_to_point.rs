@@ -28,6 +28,13 @@ pub fn configure(veth: &Veth, result: &AddResult) -> Result<(), Error> {
     configure_host(&veth.host, &ends)
 }
 
+/// Checks that each address has a gateway, before anything is made.
+///
+/// Errors: [`codes::NO_GATEWAY`].
+pub fn require_gateways(ips: &[IpConfig]) -> Result<(), Error> {
+    ends(ips).map(drop)
+}
+
 /// An address of the container, and the gateway's at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ends {
