@@ -7,11 +7,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
-use weir_kit::{Container, Grant, Node, house};
+use weir_kit::{Container, Grant, Node, component, house};
 
 const FENCE: &str = "```";
 
-/// A node with a network that `bridge` and `hostile` make, and two containers, of which one is gone.
+/// A node with a network that `bridge`, `portmap` and `hostile` make, and two containers, of which one is gone; a lease of no
+/// container; and in `/root` a wider grant for `hostile` and another component.
 fn node_of_the_page() -> Result<(Node, Container)> {
     let node = Node::create()?;
     let networks = node.root().join("etc/cni/net.d");
@@ -19,6 +20,7 @@ fn node_of_the_page() -> Result<(Node, Container)> {
     let pods = json!({ "cniVersion": "1.1.0", "name": "pods", "plugins": [
         { "type": "bridge", "bridge": "cni0", "isDefaultGateway": true, "ipMasq": true,
             "ipam": { "type": "host-local", "subnet": "10.61.9.0/24" } },
+        { "type": "portmap", "capabilities": { "portMappings": true } },
         { "type": "hostile" },
     ] });
     fs::write(networks.join("10-pods.conflist"), pods.to_string())?;
@@ -28,16 +30,31 @@ fn node_of_the_page() -> Result<(Node, Container)> {
         ..Grant::nothing("hostile")
     })?;
     let (web_1, web_2) = (node.container()?, node.container()?);
-    call(&node, "add", &web_1, "web-1")?;
-    call(&node, "add", &web_2, "web-2")?;
-    call(&node, "del", &web_2, "web-2")?;
+    call(&node, "add", &web_1, "web-1", 8080)?;
+    call(&node, "add", &web_2, "web-2", 8081)?;
+    call(&node, "del", &web_2, "web-2", 8081)?;
+    let leases = node.root().join("var/lib/cni/networks/pods");
+    fs::write(leases.join("10.61.9.77"), "web-0\r\neth0")?;
+    let files = node.root().join("root");
+    fs::create_dir_all(&files)?;
+    let wider = Grant {
+        networks: "[\"*\"]",
+        capabilities: r#"{ link: [{ namespace: container, verbs: [read, update] }] }"#,
+        ..Grant::nothing("hostile")
+    };
+    let digest = node.digest("hostile")?;
+    fs::write(files.join("wider.yaml"), wider.document(&digest))?;
+    fs::copy(component("labels"), files.join("exchanged.wasm"))?;
     Ok((node, web_1))
 }
 
-fn call(node: &Node, command: &str, container: &Container, id: &str) -> Result<()> {
+fn call(node: &Node, command: &str, container: &Container, id: &str, port: u16) -> Result<()> {
     let netns = container.netns();
     let netns = netns.to_str().context("a path is text")?;
-    node.weir(&["net", command, "pods", netns, "--container-id", id])?;
+    let mapping = json!({ "hostPort": port, "containerPort": 80, "protocol": "tcp" });
+    let args = json!({ "portMappings": [mapping] }).to_string();
+    let words = ["net", command, "pods", netns, "--container-id", id];
+    node.weir(&[&words[..], &["--capability-args", &args]].concat())?;
     Ok(())
 }
 
@@ -61,11 +78,16 @@ fn run_again(page: &str, node: &Node) -> Result<String> {
 
 /// What a command prints on the node, as if its root were `/`.
 fn printed(command: &str, node: &Node) -> Result<String> {
-    let words: Vec<&str> = command.split_whitespace().collect();
+    let root = node.root().to_str().context("a path is text")?;
+    let place = |word: &str| match word.strip_prefix('/') {
+        Some(path) => format!("{root}/{path}"),
+        None => word.to_owned(),
+    };
+    let words: Vec<String> = command.split_whitespace().map(place).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let output = node.inside(|| node.command(&words))?;
     let errors = String::from_utf8(output.stderr)?;
     ensure!(errors.is_empty(), "weir {command}: {errors}");
-    let root = node.root().to_str().context("a path is text")?;
     Ok(String::from_utf8(output.stdout)?.replace(root, ""))
 }
 
@@ -97,10 +119,18 @@ fn is_generated(word: &str) -> bool {
         word.len() >= pattern.len() && word.chars().zip(pattern.chars()).all(same)
     };
     is_unit(word)
+        || is_mac(word)
         || word.starts_with("sha256:")
         || word.contains("veth")
         || like("0000-00-00")
         || like("00:00:00")
+}
+
+/// Whether a word is the address of a link, which the kernel chooses.
+fn is_mac(word: &str) -> bool {
+    let octets: Vec<&str> = word.split(':').collect();
+    let is_octet = |octet: &&str| octet.len() == 2 && octet.chars().all(|c| c.is_ascii_hexdigit());
+    octets.len() == 6 && octets.iter().all(|octet| is_octet(octet))
 }
 
 #[test]

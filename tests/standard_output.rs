@@ -90,10 +90,13 @@ impl Case {
             format!("grants diff {example} {}", show(&component("hostile"))),
             format!("plugin inspect {example}"),
             "plugin list".to_owned(),
+            "grants who link.update namespace=host".to_owned(),
             "net list".to_owned(),
+            "net attachments".to_owned(),
             format!("plugin test {example} {config}"),
             "audit".to_owned(),
             "audit --summary".to_owned(),
+            "audit --unused".to_owned(),
             "audit verify".to_owned(),
         ];
         let json = both.iter().map(|words| format!("{words} --output json"));
@@ -115,6 +118,7 @@ impl Case {
             format!("grants learn {example} --config {config}"),
             "audit --html -".to_owned(),
             "audit checkpoint".to_owned(),
+            "audit schema".to_owned(),
             format!("plugin new project {project} --sdk {sdk}"),
             format!("plugin add {example}"),
             "plugin remove pinned-gateway".to_owned(),

@@ -69,7 +69,7 @@ fn the_page_opens_with_the_act_that_mattered() -> Result<()> {
     );
     assert_contains(
         &usual,
-        &["300", "the first of  300 acts  like it", "changes the host"],
+        &["300", "the first of 300 acts like it", "changes the host"],
     );
 
     // It is the first section, and the built-in plugins are not in it.

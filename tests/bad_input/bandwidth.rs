@@ -141,7 +141,10 @@ fn subnets() -> Result<()> {
         ),
         (
             json!({"shapedSubnets": ["10.0.0.0"]}),
-            &["shapedSubnets[0]", "expected a network"],
+            &[
+                "shapedSubnets[0]",
+                "expected a prefix length after the address",
+            ],
         ),
         (
             json!({"shapedSubnets": "10.0.0.0/8"}),
