@@ -125,11 +125,19 @@ fn subnets() -> Result<()> {
         ),
         (
             json!({"unshapedSubnets": ["10.0.0.0/8", "hello"]}),
-            &["unshapedSubnets[1]", "10.0.0.0/8", "hello"],
+            &[
+                "unshapedSubnets[1]",
+                "an IP address with a prefix length",
+                "hello",
+            ],
         ),
         (
             json!({"shapedSubnets": ["10.0.0.0/33"]}),
             &["shapedSubnets[0]", "10.0.0.0/33"],
+        ),
+        (
+            json!({"shapedSubnets": ["10.0.0.1"]}),
+            &["shapedSubnets[0]", "a prefix length after the address"],
         ),
         (
             json!({"shapedSubnets": ["10.0.0.0"]}),

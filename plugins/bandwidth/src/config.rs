@@ -3,6 +3,7 @@
 use ipnet::IpNet;
 use serde::Deserialize;
 use weir_sdk::Error;
+use weir_sdk::cni::parse_cidr;
 
 use crate::shaper::{Direction, Limit, Shaper, Subnets};
 
@@ -153,9 +154,9 @@ fn at_least_a_byte(key: &str, bits: u64) -> Result<(), Error> {
 fn networks(key: &str, texts: &Option<Vec<String>>) -> Result<Vec<IpNet>, Error> {
     let texts = texts.iter().flatten().enumerate();
     let networks = texts.map(|(index, text)| {
-        let network = text.parse::<IpNet>().map_err(|_| {
+        let network = parse_cidr(text).map_err(|expected| {
             Error::invalid_config(format!(
-                "{key}[{index}]: expected a network such as `10.0.0.0/8`, found `{}`",
+                "{key}[{index}]: expected {expected}, found `{}`",
                 text.escape_debug()
             ))
         })?;
@@ -290,15 +291,15 @@ mod tests {
             ),
             (
                 r#"{"unshapedSubnets": ["10.0.0.0/8", "hello"]}"#,
-                "unshapedSubnets[1]: expected a network such as `10.0.0.0/8`, found `hello`",
+                "unshapedSubnets[1]: expected an IP address with a prefix length, such as `10.1.0.5/16`, found `hello`",
             ),
             (
                 r#"{"shapedSubnets": ["10.0.0.0"]}"#,
-                "shapedSubnets[0]: expected a network",
+                "shapedSubnets[0]: expected a prefix length after the address",
             ),
             (
                 r#"{"shapedSubnets": ["fd00::/129"]}"#,
-                "shapedSubnets[0]: expected a network",
+                "shapedSubnets[0]: expected a prefix length from 0 to 128 after the address",
             ),
             (
                 r#"{"runtimeConfig": {"bandwidth": {"egressRate": 8}}}"#,

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, de};
-use weir_sdk::cni::RequestedAddress;
+use weir_sdk::cni::{RequestedAddress, parse_cidr};
 use weir_sdk::config::ArgsKey;
 use weir_sdk::config::ip::{Address, RouteKeys};
 use weir_sdk::{Error, Route};
@@ -174,10 +174,10 @@ fn network<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpNet>, 
     let Some(text) = Option::<String>::deserialize(deserializer)? else {
         return Ok(None);
     };
-    let expected = "expected a subnet such as `10.1.0.0/16`";
-    text.parse()
+    let subnet = parse_cidr(&text);
+    subnet
         .map(Some)
-        .map_err(|_| de::Error::custom(expected))
+        .map_err(|expected| de::Error::custom(format!("expected {expected}")))
 }
 
 /// Requested addresses, each with or without a prefix length, which says nothing here.

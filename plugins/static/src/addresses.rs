@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use weir_sdk::cni::RequestedAddress;
+use weir_sdk::cni::{RequestedAddress, parse_cidr};
 use weir_sdk::{Args, Error, IpConfig};
 
 use crate::config::{AddressKeys, Config};
@@ -65,25 +65,19 @@ fn ip_config(address: IpNet, gateway: Option<IpAddr>) -> IpConfig {
 }
 
 fn parse(path: &str, text: &str) -> Result<IpNet, Error> {
-    text.trim().parse().map_err(|_| {
+    parse_cidr(text.trim()).map_err(|expected| {
         let text = text.escape_debug();
-        Error::invalid_config(format!(
-            "{path}: expected an address with its prefix length, such as `10.1.0.5/24`, found \
-             `{text}`"
-        ))
+        Error::invalid_config(format!("{path}: expected {expected}, found `{text}`"))
     })
 }
 
 /// An address of `CNI_ARGS`, which needs a prefix length here.
 fn subnet(ip: RequestedAddress) -> Result<IpNet, Error> {
-    let net = ip.prefix_len.map(|length| IpNet::new(ip.address, length));
-    match net {
-        Some(Ok(net)) => Ok(net),
-        _ => Err(Error::invalid_environment(format!(
-            "CNI_ARGS: IP: expected an address with its prefix length, found `{}`",
-            ip.address
-        ))),
-    }
+    let text = ip.to_string();
+    parse_cidr(&text).map_err(|expected| {
+        let what = format!("CNI_ARGS: IP: expected {expected}, found `{text}`");
+        Error::invalid_environment(what)
+    })
 }
 
 #[cfg(test)]

@@ -15,12 +15,12 @@ use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use serde_json::{Map, Value, json};
 
+use crate::cidr::parse_cidr;
 use crate::error::{Code, Error};
 use crate::json::Node;
 use crate::result::{AddResult, Dns, Interface, IpConfig, Route};
 use crate::version::Version;
 
-const ADDRESS: &str = "an IP address with a prefix length such as `10.1.0.5/16`";
 const GATEWAY: &str = "an IP address such as `10.1.0.1`";
 const NUMBER: &str = "a whole number from 0 to 4294967295";
 const SCOPE: &str = "a route scope, a whole number from 0 to 255";
@@ -291,7 +291,7 @@ fn optional_number(parent: &Node<'_>, key: &str) -> Result<Option<u32>, Error> {
 
 fn address(parent: &Node<'_>, key: &str) -> Result<IpNet, Error> {
     match parent.key(key)? {
-        Some(node) => node.parsed(ADDRESS),
+        Some(node) => parse_cidr(node.string()?).map_err(|expected| node.not(&expected)),
         None => Err(parent.missing(key)),
     }
 }

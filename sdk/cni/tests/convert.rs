@@ -373,11 +373,11 @@ fn invalid_results_are_code_6_and_name_key_and_value() {
         ),
         (
             body("ips", json!([{ "address": "10.0.0.1" }])),
-            "result: ips[0].address: expected an IP address with a prefix length",
+            "result: ips[0].address: expected a prefix length after the address, such as `10.0.0.1/32`",
         ),
         (
             body("ips", json!([{ "address": "10.0.0.1/33" }])),
-            "found \"10.0.0.1/33\"",
+            "expected a prefix length from 0 to 32 after the address, found \"10.0.0.1/33\"",
         ),
         (
             body("ips", json!([{ "address": "10.0.0.1/24", "gateway": "x" }])),

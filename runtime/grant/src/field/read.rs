@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use ipnet::IpNet;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use weir_cni::parse_cidr;
 
 use crate::diagnostic::{choice, expected_one_of};
 use crate::verb::{Verb, VerbSet};
@@ -93,11 +94,7 @@ impl TryFrom<String> for Network {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        text.parse().map(Self).map_err(|_| {
-            format!(
-                "`{text}` is not a network; expected an address and a prefix length, such as \
-                 `10.0.0.0/8`"
-            )
-        })
+        let network = parse_cidr(&text).map(Self);
+        network.map_err(|expected| format!("`{text}` is not a network; expected {expected}"))
     }
 }

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use ipnet::IpNet;
 use serde_json::Value;
+use weir_cni::parse_cidr;
 
 use super::super::diagnostic::expected_one_of;
 
@@ -79,8 +79,12 @@ impl Field {
                 Ok(Value::from(address.to_string()))
             }
             Kind::Network => {
-                let expected = "an IP address and a prefix length, such as `10.1.0.2/24`";
-                let network = text.parse::<IpNet>().map_err(|_| wrong(expected))?;
+                let network = parse_cidr(text).map_err(|expected| {
+                    format!(
+                        "`{}={text}` is out of place; expected {expected}",
+                        self.name
+                    )
+                })?;
                 Ok(Value::from(network.to_string()))
             }
         }

@@ -168,8 +168,11 @@ fn values_that_are_not_what_they_should_be() {
     let rest = [
         (
             "address:\n      - { addresses: [10.0.0.0/33] }",
-            "11:23: `10.0.0.0/33` is not a network; expected an address and a prefix length, such as \
-             `10.0.0.0/8`",
+            "11:23: `10.0.0.0/33` is not a network; expected a prefix length from 0 to 32 after the address",
+        ),
+        (
+            "address:\n      - { addresses: [10.0.0.1] }",
+            "11:23: `10.0.0.1` is not a network; expected a prefix length after the address, such as `10.0.0.1/32`",
         ),
         (
             "conntrack:\n      - { ports: [9-1] }",

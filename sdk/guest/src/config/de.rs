@@ -3,8 +3,10 @@
 use std::cell::RefCell;
 use std::fmt::{self, Display};
 use std::iter::Enumerate;
+use std::net::IpAddr;
 use std::slice;
 
+use ipnet::IpNet;
 use serde::de::value::StrDeserializer;
 use serde::de::{
     self, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess,
@@ -12,6 +14,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 use serde_json::{Map, Value, map};
+use weir_cni::parse_cidr;
 
 use super::{Rules, keys};
 
@@ -159,8 +162,13 @@ impl<'v, 'p> Node<'v, 'p> {
         if fault.is_placed {
             return fault;
         }
-        let found = shorten(self.value.to_string());
-        Fault::placed(self.path, format_args!("{fault}, found {found}"))
+        match expected_cidr(&fault, self.value) {
+            Some(expected) => self.not(expected),
+            None => {
+                let found = shorten(self.value.to_string());
+                Fault::placed(self.path, format_args!("{fault}, found {found}"))
+            }
+        }
     }
 
     fn integer(&self, least: i64, most: u64) -> Result<i128, Fault> {
@@ -233,6 +241,15 @@ impl<'v, 'p> Node<'v, 'p> {
             .visit_map(members)
             .map_err(|fault| fault.at(self.path))
     }
+}
+
+/// What was expected, if the value is an address without the prefix length that its field needs: the error of `ipnet` is the
+/// same for every mistake.
+fn expected_cidr(fault: &Fault, value: &Value) -> Option<String> {
+    let text = value.as_str()?;
+    text.parse::<IpAddr>().ok()?;
+    let is_of_ipnet = fault.message == text.parse::<IpNet>().err()?.to_string();
+    parse_cidr(text).err().filter(|_| is_of_ipnet)
 }
 
 fn shorten(text: String) -> String {

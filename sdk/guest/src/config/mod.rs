@@ -99,6 +99,7 @@ mod tests {
         gateway: Option<IpAddr>,
         backend: Backend,
         trunk: Vec<Trunk>,
+        routes: Vec<Destination>,
         args: ArgsKey<MacKey>,
         ipam: Ipam,
     }
@@ -114,6 +115,11 @@ mod tests {
     #[derive(Debug, Deserialize, PartialEq)]
     struct Trunk {
         id: u16,
+    }
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Destination {
+        dst: ipnet::IpNet,
     }
 
     const RULES: Rules = Rules {
@@ -155,6 +161,7 @@ mod tests {
                 gateway: Some("10.0.0.1".parse().unwrap()),
                 backend: Backend::Iptables,
                 trunk: vec![Trunk { id: 7 }],
+                routes: Vec::new(),
                 args: ArgsKey::default(),
                 ipam: Ipam {
                     plugin: "host-local".to_owned()
@@ -209,6 +216,14 @@ mod tests {
             (
                 r#"{"gateway": "10.0.0"}"#,
                 "gateway: invalid IP address syntax, found \"10.0.0\"",
+            ),
+            (
+                r#"{"routes": [{"dst": "10.0.0.1"}]}"#,
+                "routes[0].dst: expected a prefix length after the address, such as `10.0.0.1/32`, found \"10.0.0.1\"",
+            ),
+            (
+                r#"{"routes": [{"dst": "hello"}]}"#,
+                "routes[0].dst: invalid IP address syntax, found \"hello\"",
             ),
             (
                 r#"{"backend": "ebtables"}"#,
