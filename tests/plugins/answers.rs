@@ -156,6 +156,10 @@ fn a_directory_that_is_no_plugin_is_told_as_one() -> Result<()> {
     Ok(())
 }
 
+/// A core module whose producers are clang alone.
+const OF_CLANG: &[u8] =
+    b"\0asm\x01\0\0\0\0\x26\x09producers\x01\x0cprocessed-by\x01\x05clang\x0619.1.7";
+
 #[test]
 fn what_is_no_component_is_told_with_its_file() -> Result<()> {
     let node = Node::create()?;
@@ -167,6 +171,7 @@ fn what_is_no_component_is_told_with_its_file() -> Result<()> {
             "it is not WebAssembly",
         ),
         ("core.wasm", b"\0asm\x01\0\0\0", "core module"),
+        ("clang.wasm", OF_CLANG, "link it with `wasm-component-ld`"),
         ("text.wat", b"(component)", "WebAssembly text"),
         (
             "short.wasm",

@@ -19,9 +19,10 @@
 //! ```
 
 pub mod confine;
+mod core_module;
 
 use wasmtime::error::Context;
-use wasmtime::{Engine, OptLevel, Result};
+use wasmtime::{Engine, Error, OptLevel, Result};
 
 /// A compiler for any processor of the target's architecture, so that the code also runs on an older one.
 pub struct Compiler(Engine);
@@ -39,8 +40,11 @@ impl Compiler {
 
     /// The code of a component, which the engine of [`weir_engine::runner`] loads.
     ///
-    /// Errors: `component` is not a valid WebAssembly component, with the position.
+    /// Errors: `component` is not a valid WebAssembly component, with the position; a core module, with what to do.
     pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>> {
+        if let Some(why) = core_module::explain(component) {
+            return Err(Error::msg(why));
+        }
         self.0.precompile_component(component)
     }
 }

@@ -78,24 +78,16 @@ fn run(program: &mut &[u8], component: &[u8]) -> io::Result<(Output, Vec<u8>)> {
 
 /// The first bytes of all WebAssembly.
 const MAGIC: &[u8] = b"\0asm";
-/// The bytes after [`MAGIC`] in a core module.
-const MODULE: &[u8] = b"\x01\0\0\0";
-
-/// What the bytes seem to be, if not a component.
+/// What the bytes seem to be, if not WebAssembly. What kind of WebAssembly it is, the compiler finds out.
 fn other_form(bytes: &[u8]) -> Option<&'static str> {
-    match bytes.strip_prefix(MAGIC) {
-        Some(rest) if rest.starts_with(MODULE) => Some(
-            "it is a core module of WebAssembly, not a component; build it for the target \
-             wasm32-wasip2",
-        ),
-        Some(_) => None,
-        None if bytes.is_empty() => Some("it is empty"),
-        None if bytes.trim_ascii_start().starts_with(b"(") => {
-            Some("it may be WebAssembly text; convert it with `wasm-tools parse`")
-        }
-        None => Some(
-            "it is not WebAssembly; expected the output of a build for the target wasm32-wasip2",
-        ),
+    if bytes.starts_with(MAGIC) {
+        None
+    } else if bytes.is_empty() {
+        Some("it is empty")
+    } else if bytes.trim_ascii_start().starts_with(b"(") {
+        Some("it may be WebAssembly text; convert it with `wasm-tools parse`")
+    } else {
+        Some("it is not WebAssembly; expected a component, the output of a build of the plugin")
     }
 }
 
@@ -110,7 +102,6 @@ mod tests {
             (b"root:x:0:0:", "is not WebAssembly"),
             (b"\0as", "is not WebAssembly"),
             (b"\n(component)", "text"),
-            (b"\0asm\x01\0\0\0", "core module"),
         ] {
             let error = compile(bytes).expect_err("not a component");
             assert!(error.contains(expected), "{error}");
