@@ -8,6 +8,9 @@ use super::{HALF, Place, READ};
 
 const PLUGIN: &str = "misbehaving";
 
+/// Where an error says that a limit is.
+const GRANT: &str = "etc/weir/grants.d/misbehaving.yaml`";
+
 fn limited(limits: &str) -> Result<Place> {
     Place::create(&Grant {
         capabilities: READ,
@@ -30,10 +33,14 @@ fn an_endless_loop_ends_with_its_time() -> Result<()> {
     place.ends(
         json!({ "act": "loop" }),
         211,
-        &["did not finish within its time, 1s"],
+        &["did not finish within its time, `limits.time: 1s`", GRANT],
     )?;
     let outcome = place.run("DEL", json!({ "delAct": "loop" }), &[])?;
-    place.assert_ended(&outcome, 211, &["did not finish within its time, 1s"]);
+    place.assert_ended(
+        &outcome,
+        211,
+        &["did not finish within its time, `limits.time: 1s`", GRANT],
+    );
     Ok(())
 }
 
@@ -43,7 +50,7 @@ fn memory_is_bounded() -> Result<()> {
     limited("{ memory: 8MiB }")?.ends(
         json!({ "act": "eat" }),
         212,
-        &["needed more memory than its 8.0 MiB"],
+        &["needed more memory than `limits.memory: 8MiB`", GRANT],
     )
 }
 
@@ -54,7 +61,11 @@ fn calls_are_bounded() -> Result<()> {
     place.ends(
         json!({ "act": "flood", "target": "lo" }),
         213,
-        &["more than its 50 calls"],
+        &[
+            "made more calls of host functions than `limits.calls: 50`",
+            "its last call was `link.get`",
+            GRANT,
+        ],
     )?;
     // Every one of them was denied, and every denial is recorded.
     let denied = place.records("link.get");
@@ -74,7 +85,10 @@ fn what_crosses_is_bounded() -> Result<()> {
         place.ends(
             json!({ "act": act }),
             214,
-            &["handed over more than 64.0 KiB"],
+            &[
+                "handed over more in one call than `limits.transfer: 64KiB`",
+                GRANT,
+            ],
         )?;
     }
     Ok(())
@@ -85,16 +99,6 @@ fn what_crosses_is_bounded() -> Result<()> {
 fn traps_and_panics_are_told() -> Result<()> {
     let place = limited("{}")?;
     place.ends(json!({ "act": "trap" }), 210, &["trapped", "unreachable"])?;
-    place.ends(
-        json!({ "act": "panic" }),
-        210,
-        &["trapped", "the dam broke at mark 7", "lib.rs"],
-    )?;
-    place.ends(
-        json!({ "act": "recurse" }),
-        210,
-        &["trapped", "call stack exhausted"],
-    )?;
     place.ends(json!({ "act": "exit" }), 210, &["exit"])?;
     place.ends(
         json!({ "act": "sleep" }),

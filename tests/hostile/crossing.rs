@@ -57,7 +57,11 @@ fn an_endless_loop_ends_wherever_it_is() -> Result<()> {
         let began = Instant::now();
         let outcome = place.add(json!({}))?;
         assert!(began.elapsed() < Duration::from_secs(5), "{text:?}");
-        place.assert_ended(&outcome, 211, &["did not finish within its time, 300ms"]);
+        place.assert_ended(
+            &outcome,
+            211,
+            &["did not finish within its time, `limits.time: 300ms`"],
+        );
     }
     Ok(())
 }
@@ -82,7 +86,11 @@ fn an_endless_loop_inside_a_host_call_ends() -> Result<()> {
         ..Text::default()
     }
     .place("{}", "{ time: 300ms }")?;
-    place.ends(json!({}), 211, &["did not finish within its time, 300ms"])?;
+    place.ends(
+        json!({}),
+        211,
+        &["did not finish within its time, `limits.time: 300ms`"],
+    )?;
     assert_eq!(place.records("sysctl.read").len(), 1);
     Ok(())
 }
@@ -95,7 +103,11 @@ fn four_gibibytes_at_first_are_refused() -> Result<()> {
         ..Text::default()
     }
     .place("{}", "{}")?;
-    place.ends(json!({}), 212, &["needed more memory than its 64.0 MiB"])
+    place.ends(
+        json!({}),
+        212,
+        &["needed more memory than `limits.memory: 64MiB`"],
+    )
 }
 
 /// Property: a text crosses whole and within the limit, however long the plugin says that it is.
@@ -115,7 +127,11 @@ fn a_string_of_a_gibibyte_does_not_cross() -> Result<()> {
         ..beyond
     };
     let place = within.place("{}", "{ memory: 2GiB }")?;
-    place.ends(json!({}), 214, &["handed over more than 1.0 MiB"])
+    place.ends(
+        json!({}),
+        214,
+        &["handed over more in one call than `limits.transfer: 1MiB`"],
+    )
 }
 
 /// Property: the host sees texts that are UTF-8, numbers that the contract knows, and handles that it

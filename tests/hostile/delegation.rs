@@ -39,7 +39,6 @@ fn a_plugin_that_is_not_granted_is_not_run() -> Result<()> {
         "../plugins/second",
         "SECOND",
         "sec*",
-        "",
     ] {
         let keys = json!({ "orders": [{ "do": "ipam.add" }], "ipam": { "type": named } });
         let known = puppet.said().len();
@@ -49,8 +48,32 @@ fn a_plugin_that_is_not_granted_is_not_run() -> Result<()> {
         assert_eq!(answers[0].answer, "220", "{named:?}: {answers:#?}");
     }
     let runs = puppet.place.records("ipam.run");
-    assert_eq!(runs.len(), 9, "{runs:#?}");
+    assert_eq!(runs.len(), 8, "{runs:#?}");
     assert!(runs.iter().all(|r| r["verdict"] == "denied"), "{runs:#?}");
+    Ok(())
+}
+
+/// Property: without a name no plugin is asked for, and the error is the configuration's.
+#[test]
+fn an_empty_name_runs_nothing() -> Result<()> {
+    let puppet = with_second("{ ipam: ['*'] }")?;
+    for function in [
+        "ipam.add",
+        "ipam.check",
+        "ipam.del",
+        "ipam.status",
+        "ipam.gc",
+    ] {
+        let keys = json!({ "orders": [{ "do": function }], "ipam": { "type": "" } });
+        let known = puppet.said().len();
+        puppet.place.add(keys)?.result();
+        let answers = puppet.said().split_off(known);
+        assert_eq!(answers.len(), 1, "{function}: {answers:#?}");
+        assert_eq!(answers[0].answer, "7", "{function}: {answers:#?}");
+        let said = &answers[0].said;
+        assert!(said.starts_with("ipam.type: empty"), "{function}: {said}");
+    }
+    assert_eq!(puppet.place.records("ipam.run"), [json!(null); 0]);
     Ok(())
 }
 

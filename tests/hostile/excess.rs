@@ -65,7 +65,7 @@ fn named(place: &Place, is_meant: fn(&Value) -> bool) -> Result<Vec<String>> {
 #[test]
 fn links_without_end_are_bounded() -> Result<()> {
     let place = place("{ log: 1MiB }")?;
-    let code_and_word = (215, "more than its 1000 links");
+    let code_and_word = (215, "than `limits.changes: 1000`");
     ends_within(30, &place, "pairs without end", code_and_word)?;
     let deleted = |record: &&Value| {
         record["operation"] == "link.delete"
@@ -80,7 +80,7 @@ fn links_without_end_are_bounded() -> Result<()> {
 /// Property: what was made in the time that there was is gone soon.
 #[test]
 fn links_in_the_time_that_there_is_go_soon() -> Result<()> {
-    let code_and_word = (211, "did not finish within its time, 1s");
+    let code_and_word = (211, "did not finish within its time, `limits.time: 1s`");
     ends_within(
         15,
         &place("{ time: 1s, calls: 1000000, changes: 1000000 }")?,
@@ -171,7 +171,7 @@ fn what_is_not_committed_is_bounded() -> Result<()> {
 /// one step.
 #[test]
 fn rewrites_without_end_end_with_the_time() -> Result<()> {
-    let code_and_word = (211, "did not finish within its time, 2s");
+    let code_and_word = (211, "did not finish within its time, `limits.time: 2s`");
     ends_within(
         6,
         &place("{ time: 2s, calls: 1000000 }")?,

@@ -28,7 +28,7 @@ fn the_calls_are_counted_to_the_last() -> Result<()> {
     let outcome = puppet.run(vec![calls(21)], "")?;
     puppet
         .place
-        .assert_ended(&outcome, 213, &["more than its 20 calls"]);
+        .assert_ended(&outcome, 213, &["than `limits.calls: 20`"]);
     Ok(())
 }
 
@@ -43,7 +43,7 @@ fn what_a_call_hands_over_is_counted_to_the_last_byte() -> Result<()> {
     }
     let known = puppet.place.node.audit().len();
     let outcome = puppet.run(vec![write(64 * KIB + 1)], "")?;
-    let words = ["handed over more than 64.0 KiB"];
+    let words = ["handed over more in one call than `limits.transfer: 64KiB`"];
     puppet.place.assert_ended(&outcome, 214, &words);
     assert_eq!(puppet.place.node.audit().len(), known, "it was not made");
     Ok(())
@@ -58,7 +58,7 @@ fn an_error_is_counted_to_the_last_byte() -> Result<()> {
         assert_eq!(outcome.code(), 150);
     }
     let outcome = puppet.run(Vec::new(), &"e".repeat(64 * KIB + 1))?;
-    let words = ["handed over more than 64.0 KiB"];
+    let words = ["handed over more in one call than `limits.transfer: 64KiB`"];
     puppet.place.assert_ended(&outcome, 214, &words);
     Ok(())
 }
@@ -212,7 +212,11 @@ fn the_time_is_kept() -> Result<()> {
     let needed = began.elapsed();
     put_grant(&place.node, "{}", "{ time: 1ms }")?;
     let began = Instant::now();
-    place.ends(json!({}), 211, &["did not finish within its time, 1ms"])?;
+    place.ends(
+        json!({}),
+        211,
+        &["did not finish within its time, `limits.time: 1ms`"],
+    )?;
     assert!(began.elapsed() < needed + Duration::from_secs(1));
     Ok(())
 }

@@ -113,7 +113,7 @@ fn links_that_go_together_are_counted() -> Result<()> {
     puppet.assert_each(vec![absent(257)], "invalid")?;
     puppet.assert_each(vec![absent(256)], "ok")?;
     let outcome = puppet.run(vec![absent(256), absent(256)], "")?;
-    let limit = "made more than its 500 calls of host functions";
+    let limit = "made more calls of host functions than `limits.calls: 500`";
     puppet.place.assert_ended(&outcome, 213, &[limit]);
     Ok(())
 }

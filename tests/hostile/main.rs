@@ -8,6 +8,7 @@ mod contract;
 mod crossing;
 mod delegation;
 mod excess;
+mod explained;
 mod filters;
 mod forgery;
 mod imports;

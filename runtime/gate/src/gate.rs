@@ -23,6 +23,8 @@ pub struct Gate {
     section: fn(Capability) -> Section,
     invocation: Invocation,
     audit: Audit,
+    /// The last operation that was asked for.
+    last: Option<&'static str>,
 }
 
 impl Gate {
@@ -33,6 +35,7 @@ impl Gate {
             section: |_| Section::Node,
             invocation,
             audit,
+            last: None,
         }
     }
 
@@ -112,6 +115,7 @@ impl Gate {
 
     /// The rules that allow an operation. Errors: why it is not carried out; the refusal is recorded.
     fn authorise<O: Operation>(&mut self, operation: &O) -> Result<Vec<String>, Refusal> {
+        self.last = Some(O::NAME);
         let rules = match self.decide(operation) {
             Ok(rules) => rules,
             Err(denied) => {
@@ -191,6 +195,16 @@ impl Gate {
         let Capabilities { address, route, .. } = &self.capabilities;
         address.iter().any(|rule| rule.overlaps.is_some())
             || route.iter().any(|rule| rule.overlaps.is_some())
+    }
+
+    /// The name of the last operation that was asked for, allowed or not; none since [`begin_call`](Self::begin_call).
+    pub fn last(&self) -> Option<&'static str> {
+        self.last
+    }
+
+    /// Notes that the plugin's next call begins, of which no operation has been asked for.
+    pub fn begin_call(&mut self) {
+        self.last = None;
     }
 
     /// The records of the invocation.

@@ -35,24 +35,24 @@ views! {
 
 /// Connects all interfaces of the contract. Errors: a name that is defined twice, which is a mistake in this crate.
 pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
-    let broker: fn(&mut State) -> &mut Broker = |state| &mut state.broker;
-    types::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
+    // These have no functions.
+    types::add_to_linker::<State, HasSelf<Broker>>(linker, |state| &mut state.broker)?;
     cni::add_to_linker::<State, Ipam>(linker, State::ipam)?;
-    address::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
-    route::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
-    policy_rule::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
-    neighbour::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
-    traffic::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
-    firewalld::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
-    conntrack::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
-    sysctl::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
-    device::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
-    packet::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
+    address::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("address"))?;
+    route::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("route"))?;
+    policy_rule::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("policy-rule"))?;
+    neighbour::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("neighbour"))?;
+    traffic::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("traffic"))?;
+    firewalld::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("firewalld"))?;
+    conntrack::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("conntrack"))?;
+    sysctl::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("sysctl"))?;
+    device::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("device"))?;
+    packet::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("packet"))?;
     link::add_to_linker::<State, Links>(linker, State::links)?;
     firewall::add_to_linker::<State, Firewall>(linker, State::firewall)?;
     store::add_to_linker::<State, Stores>(linker, State::stores)?;
     ipam::add_to_linker::<State, Ipam>(linker, State::ipam)?;
-    log::add_to_linker::<State, HasSelf<Log>>(linker, |state| &mut state.log)
+    log::add_to_linker::<State, HasSelf<Log>>(linker, State::called_log)
 }
 
 /// Converts errors to those of the contract.

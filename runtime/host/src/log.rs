@@ -5,6 +5,9 @@ pub(crate) mod lines;
 use super::bindings::weir::cni::log::{Host as Contract, Level};
 pub use lines::{Log, printable};
 
+/// The field of an error that has the message of a panic.
+const PANIC: &str = "panic";
+
 impl Contract for Log {
     fn write(
         &mut self,
@@ -18,6 +21,10 @@ impl Contract for Log {
             Level::Warn => "warn",
             Level::Error => "error",
         };
+        let panic = fields.iter().find(|(key, _)| key == PANIC);
+        if let Some((_, text)) = panic.filter(|_| level == "error") {
+            self.note_panic(text);
+        }
         Log::write(self, level, &message, &fields);
         Ok(())
     }

@@ -58,6 +58,8 @@ pub struct State {
     limits: Limits,
     usage: Usage,
     deadline: Instant,
+    /// The interface of the plugin's last call.
+    interface: Option<&'static str>,
 }
 
 impl State {
@@ -82,10 +84,25 @@ impl State {
                 ..Usage::default()
             },
             deadline: setup.deadline,
+            interface: None,
         }
     }
 
+    /// Notes the interface of a call, which begins.
+    pub(super) fn call(&mut self, interface: &'static str) -> &mut Broker {
+        self.interface = Some(interface);
+        self.broker.gate_mut().begin_call();
+        &mut self.broker
+    }
+
+    /// The last call of the contract that the plugin made: its operation, such as `link.get`, or only the interface if the call
+    /// asked for none; none before the first call.
+    pub fn last_call(&self) -> Option<&'static str> {
+        self.broker.gate().last().or(self.interface)
+    }
+
     pub(super) fn links(&mut self) -> LinkView<'_> {
+        self.call("link");
         LinkView {
             broker: &mut self.broker,
             calls: &mut self.usage.calls,
@@ -93,6 +110,7 @@ impl State {
     }
 
     pub(super) fn firewall(&mut self) -> FirewallView<'_> {
+        self.call("firewall");
         FirewallView {
             broker: &mut self.broker,
             plugin: &self.plugin,
@@ -102,6 +120,7 @@ impl State {
     }
 
     pub(super) fn stores(&mut self) -> StoreView<'_> {
+        self.call("store");
         StoreView {
             broker: &mut self.broker,
             table: &mut self.table,
@@ -111,6 +130,7 @@ impl State {
     }
 
     pub(super) fn ipam(&mut self) -> IpamView<'_> {
+        self.call("ipam");
         IpamView {
             broker: &mut self.broker,
             ipam: &self.ipam,
@@ -151,6 +171,16 @@ impl State {
     /// The plugin's standard error and output, for the log.
     pub fn standard_error(&self) -> String {
         String::from_utf8_lossy(&self.stderr.contents()).into_owned()
+    }
+
+    pub(super) fn called_log(&mut self) -> &mut Log {
+        self.call("log.write");
+        &mut self.log
+    }
+
+    /// The message of a panic, if the plugin logged one: it begins with `panicked at`.
+    pub fn logged_panic(&self) -> Option<&str> {
+        self.log.panic()
     }
 
     /// The plugin's log.

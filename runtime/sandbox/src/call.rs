@@ -11,18 +11,25 @@ use weir_host::{State, convert, printable};
 
 use super::codes::unrecorded;
 use super::request::{About, Request};
+use super::trap::LimitsFrom;
 use super::watchdog::Watchdog;
 use super::{trap, validate_result};
 
 pub(super) struct Call {
     plugin: String,
     store: Store<State>,
+    from: LimitsFrom,
     _watchdog: Watchdog,
 }
 
 impl Call {
-    /// Errors: code 999 when the kernel has no timer left.
-    pub(super) fn new(engine: &Engine, plugin: &str, state: State) -> Result<Self, Error> {
+    /// `from` says where the limits of the state are from. Errors: code 999 when the kernel has no timer left.
+    pub(super) fn new(
+        engine: &Engine,
+        plugin: &str,
+        state: State,
+        from: LimitsFrom,
+    ) -> Result<Self, Error> {
         let deadline = state.deadline();
         let transfer = usize::try_from(state.limits().transfer.as_u64()).unwrap_or(usize::MAX);
         let mut store = Store::new(engine, state);
@@ -47,6 +54,7 @@ impl Call {
         Ok(Self {
             plugin: plugin.to_owned(),
             store,
+            from,
             _watchdog: watchdog,
         })
     }
@@ -117,7 +125,7 @@ impl Call {
     }
 
     fn explain(&self, error: &wasmtime::Error) -> Error {
-        trap::explain(self.store.data(), error)
+        trap::explain(self.store.data(), error, &self.from)
     }
 
     /// Undoes a failed ADD, writes the rest of the log, and adds the plugin's name to the error.

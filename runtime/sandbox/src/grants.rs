@@ -33,6 +33,16 @@ pub enum Origin {
     File(PathBuf),
 }
 
+impl Origin {
+    /// Where a plugin's grant is, in a sentence.
+    pub(crate) fn place(&self) -> String {
+        match self {
+            Self::Shipped => "its grant is the shipped one".to_owned(),
+            Self::File(path) => format!("its grant is `{}`", path.display()),
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -68,12 +78,13 @@ pub(crate) struct Granted {
     pub section: fn(Capability) -> Section,
     pub capabilities: Capabilities,
     pub limits: Limits,
+    pub origin: Origin,
 }
 
 impl Granted {
     /// What a plugin may do on one of the node's own networks. A pod's `portMappings` become rules of the host's packet filter,
     /// which are limited as for tenants.
-    fn on_own_network(spec: Spec, asked: &[PodRequest]) -> Self {
+    fn on_own_network(spec: Spec, asked: &[PodRequest], origin: Origin) -> Self {
         let limits = spec.limits;
         match spec
             .tenants
@@ -83,6 +94,7 @@ impl Granted {
                 section: |_| Section::Node,
                 capabilities: spec.capabilities,
                 limits,
+                origin,
             },
             Some(tenants) => Self {
                 section: |capability| match capability {
@@ -95,6 +107,7 @@ impl Granted {
                     ..spec.capabilities
                 },
                 limits,
+                origin,
             },
         }
     }
@@ -151,6 +164,7 @@ impl Grants {
                 section: |_| Section::Tenants,
                 capabilities: tenants.capabilities,
                 limits: spec.limits,
+                origin,
             });
         }
         let may_ask = spec.tenants.as_ref().map_or(&[][..], |t| &t.pods);
@@ -159,7 +173,7 @@ impl Grants {
             Some(asked) if request.command == Command::Add => {
                 Err(not_for_pods(plugin, network, *asked, &origin))
             }
-            _ => Ok(Granted::on_own_network(spec, &request.asked_by_pod)),
+            _ => Ok(Granted::on_own_network(spec, &request.asked_by_pod, origin)),
         }
     }
 

@@ -117,11 +117,22 @@ fn judge(import: &str) -> Result<Option<Capability>, &'static str> {
         return Ok(None);
     }
     if interface.starts_with("wasi:") {
-        return Err(
-            "of WASI, a plugin may import only clocks, random numbers, standard error and exit",
-        );
+        return Err(wasi_reason(interface));
     }
     Err("a plugin may import only `weir:cni`")
+}
+
+/// Why an interface of WASI is refused, and what the contract has in its place.
+fn wasi_reason(interface: &str) -> &'static str {
+    if interface.starts_with("wasi:filesystem/") {
+        "a plugin has no file system: `store.read-file` reads a file that its grant names, and `store.open` keeps state \
+         (in Rust `weir_sdk::store::read_file` and `weir_sdk::store::open` in place of `std::fs`)"
+    } else if interface.starts_with("wasi:sockets/") {
+        "a plugin has no sockets: it changes the network by the functions of the contract (in Rust the modules of \
+         `weir_sdk` in place of `std::net`)"
+    } else {
+        "of WASI, a plugin may import only clocks, random numbers, standard error and exit"
+    }
 }
 
 fn judge_own(word: &str, version: &str) -> Result<Option<Capability>, &'static str> {

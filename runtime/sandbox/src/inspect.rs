@@ -25,6 +25,7 @@ use super::installed::digest;
 use super::ipam::NoFurther;
 use super::request::About;
 use super::sandbox::Sandbox;
+use super::trap::LimitsFrom;
 
 /// The limits of a component that only reports its version.
 fn limits() -> Limits {
@@ -99,7 +100,12 @@ impl Sandbox {
     }
 
     fn ask(&self, component: &Component) -> Result<About, Error> {
-        let call = Call::new(self.engine(), "version", self.powerless())?;
+        let call = Call::new(
+            self.engine(),
+            "version",
+            self.powerless(),
+            LimitsFrom::default(),
+        )?;
         call.describe(&self.components().connect(component)?)
     }
 

@@ -54,13 +54,17 @@ where
     }
 }
 
-/// `ipam.type`.
+/// `ipam.type`. Errors: code 7 if it is missing or empty.
 fn named_ipam(request: &Request) -> Result<String, Error> {
     let named = request.config.get("ipam").and_then(|ipam| ipam.get("type"));
-    let named = named.and_then(Value::as_str).map(str::to_owned);
-    named.ok_or_else(|| {
-        Error::invalid_config("ipam.type: missing; it names the plugin that assigns addresses")
-    })
+    let fault = match named.and_then(Value::as_str) {
+        None => "missing",
+        Some("") => "empty",
+        Some(named) => return Ok(named.to_owned()),
+    };
+    Err(Error::invalid_config(format!(
+        "ipam.type: {fault}; it names the plugin that assigns addresses"
+    )))
 }
 
 /// Refuses to run an IPAM plugin for an IPAM plugin. The attempt is authorised and recorded like any other.

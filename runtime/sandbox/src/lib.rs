@@ -57,6 +57,7 @@ mod inspect;
 mod installed;
 mod internal_policy;
 mod ipam;
+mod last_words;
 mod linker;
 mod plugin_store;
 mod request;

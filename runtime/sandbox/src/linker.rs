@@ -62,7 +62,9 @@ impl HasData for NoWaiting {
 struct Pollables<'a>(&'a mut ResourceTable);
 
 fn refusal<T>() -> Result<T> {
-    Err(Error::msg("a plugin cannot wait through WASI"))
+    Err(Error::msg(
+        "a plugin cannot wait through WASI; functions of the contract wait, such as `link.wait-up`",
+    ))
 }
 
 impl poll::Host for Pollables<'_> {

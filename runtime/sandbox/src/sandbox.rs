@@ -10,6 +10,7 @@ use weir_cni::{AddResult, Command, Error};
 use weir_files::Paths;
 use weir_gate::{Audit, Gate, Log as AuditLog, Subject};
 use weir_grant::section::in_one_part;
+use weir_grant::size::Exact;
 use weir_grant::{Invocation, Limits};
 use weir_host::bindings::PluginPre;
 use weir_host::{Log, Setup, SharedIpam, State};
@@ -24,6 +25,7 @@ use super::component_cache::ComponentCache;
 use super::grants::{Granted, Grants};
 use super::ipam::{Ipam, NoFurther};
 use super::request::Request;
+use super::trap::LimitsFrom;
 
 /// Runs plugins. One for a process; cheap to share.
 pub struct Sandbox {
@@ -105,9 +107,13 @@ impl Sandbox {
         let refused = |error| self.refused(name, Some(&plugin.digest), request, error);
         let (grant, code, prepared) = admitted.map_err(refused)?;
         self.check_audit_log(request.command)?;
-        let deadline = latest.min(Instant::now() + grant.limits.time);
-        let state = self.state(&plugin, code, grant, request, role, deadline)?;
-        let mut call = Call::new(self.engine(), &plugin.name, state)?;
+        let own = Instant::now() + grant.limits.time;
+        let from = LimitsFrom {
+            grant: Some(grant.origin.clone()),
+            is_time_of_main_plugin: role.is_ipam() && latest < own,
+        };
+        let state = self.state(&plugin, code, grant, request, role, latest.min(own))?;
+        let mut call = Call::new(self.engine(), &plugin.name, state, from)?;
         let outcome = call.invoke(&prepared, request);
         // Also if the plugin itself failed.
         let removed = call.remove_left(request);
@@ -123,7 +129,7 @@ impl Sandbox {
     ) -> Result<(Granted, usize, PluginPre<State>), Error> {
         let grant = self.grants()?.for_plugin(plugin, request)?;
         let code = plugin.memory_of_code()?;
-        check_code(&plugin.name, code, &grant.limits)?;
+        check_code(&plugin.name, code, &grant)?;
         Ok((grant, code, self.components.prepare(plugin)?))
     }
 
@@ -166,6 +172,7 @@ impl Sandbox {
             section,
             capabilities,
             limits,
+            origin: _,
         } = grant;
         let log = Log::new(self.paths.log(), subject.for_log(), limits.log.as_u64());
         let audit = self.audit(subject);
@@ -197,15 +204,17 @@ impl Sandbox {
 }
 
 /// Fails if a plugin's code alone takes more memory than the grant allows.
-fn check_code(name: &str, code: usize, limits: &Limits) -> Result<(), Error> {
-    if u64::try_from(code).is_ok_and(|code| code <= limits.memory.as_u64()) {
+fn check_code(name: &str, code: usize, grant: &Granted) -> Result<(), Error> {
+    let memory = grant.limits.memory;
+    if u64::try_from(code).is_ok_and(|code| code <= memory.as_u64()) {
         return Ok(());
     }
-    let memory = limits.memory.display().iec();
-    let what = format!("plugin `{name}` needs more memory than its {memory}");
+    let most = Exact::from(memory);
+    let what = format!("plugin `{name}` needs more memory than `limits.memory: {most}`");
     let code = ByteSize::b(code as u64).display().iec();
     Err(Error::new(codes::MEMORY, what).with_details(format!(
-        "loading its code takes {code}, not counting the first 16 MiB; raise `limits.memory` in its grant"
+        "loading its code takes {code}, not counting the first 16 MiB; {}",
+        grant.origin.place()
     )))
 }
 
@@ -230,6 +239,10 @@ enum Role {
 }
 
 impl Role {
+    fn is_ipam(&self) -> bool {
+        matches!(self, Self::Ipam)
+    }
+
     fn ipam(self, request: &Request, deadline: Instant) -> SharedIpam {
         match self {
             Self::Ipam => SharedIpam::new(NoFurther::new(request)),

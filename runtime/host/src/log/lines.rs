@@ -17,7 +17,11 @@ pub struct Log {
     subject: Value,
     bytes_left: u64,
     dropped: u64,
+    panic: Option<String>,
 }
+
+/// The most characters of a panic's message that are kept.
+const MOST_PANIC: usize = 4096;
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -40,7 +44,18 @@ impl Log {
             subject,
             bytes_left: bytes,
             dropped: 0,
+            panic: None,
         }
+    }
+
+    /// Keeps the beginning of a panic's message, even if the line is dropped.
+    pub(crate) fn note_panic(&mut self, text: &str) {
+        self.panic = Some(text.chars().take(MOST_PANIC).collect());
+    }
+
+    /// The message of the plugin's last panic, if it logged one.
+    pub fn panic(&self) -> Option<&str> {
+        self.panic.as_deref()
     }
 
     /// Writes a line of the plugin, or counts it if it exceeds the limit.

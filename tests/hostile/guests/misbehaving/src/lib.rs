@@ -70,9 +70,28 @@ fn act(what: &str, request: &Request<Config>, result: &mut AddResult) -> Result<
         }
         "trap" => trap(),
         "panic" => panic!("the dam broke at mark {}", black_box(7)),
+        "panic at length" => panic!("\u{1b}[2Jthe dam\nbroke {}", "x".repeat(5000)),
+        "speak and panic" => {
+            eprintln!("the water rises");
+            log::info("the water rises", &[]);
+            let marks = [1, 2, 3];
+            Err(Error::new(150, format!("{}", marks[black_box(7)])))
+        }
         "exit" => exit(0),
         "recurse" => {
             black_box(recurse(black_box(1)));
+            Ok(())
+        }
+        "recurse in memory" => {
+            black_box(recurse_in_memory(&[black_box(1); 64]));
+            Ok(())
+        }
+        "say the same" => {
+            (0..1000).for_each(|_| log::info("again", &[]));
+            Ok(())
+        }
+        "look at the same" => {
+            (0..1000).for_each(|_| drop(link::get(Namespace::Container, "lo")));
             Ok(())
         }
         "sleep" => {
@@ -159,6 +178,16 @@ fn recurse(depth: u64) -> u64 {
         return 0;
     }
     recurse(depth + 1).wrapping_mul(3) ^ depth
+}
+
+/// Without an end, and with the stack in memory, where the compiler keeps what is larger than a number.
+#[inline(never)]
+fn recurse_in_memory(values: &[u64; 64]) -> u64 {
+    if values[0] == u64::MAX {
+        return 0;
+    }
+    let more = black_box(values.map(|value| value.wrapping_add(1)));
+    recurse_in_memory(&more).wrapping_mul(3) ^ more[1]
 }
 
 fn drive_the_terminal() -> Result<(), Error> {
