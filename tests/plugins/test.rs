@@ -277,3 +277,118 @@ fn what_cannot_be_tested_is_an_error_that_says_why() -> Result<()> {
     );
     Ok(())
 }
+
+/// A network of the hostile plugin, with a grant that lets it read the container's links and write much to the log.
+fn misbehaving(act: &str) -> Result<Case> {
+    let case = Case::create(&tried(json!({ "type": "misbehaving", "act": act })))?;
+    case.grant(
+        "misbehaving",
+        "{ link: [{ namespace: container, verbs: [read] }] }\n  limits: { log: 1MiB }",
+    )?;
+    Ok(case)
+}
+
+/// What the test prints.
+fn printed(component: &str, case: &Case) -> Result<String> {
+    let output = Command::new(binary())
+        .args(["plugin", "test"])
+        .args([&weir_kit::component(component), &case.config])
+        .output()?;
+    Ok(said(&output))
+}
+
+#[test]
+fn a_panic_is_the_error_of_its_step() -> Result<()> {
+    let case = misbehaving("panic")?;
+    let report = case.run("misbehaving", &[], 3);
+    let error = &report["steps"][1]["error"];
+    assert_eq!(error["code"], 210, "{error:#}");
+    let message = error["msg"].as_str().unwrap_or_default();
+    assert_contains(
+        message,
+        &["plugin `misbehaving`: panicked at ", "src/lib.rs:"],
+    );
+    assert!(message.ends_with(": the dam broke at mark 7"), "{message}");
+    Ok(())
+}
+
+/// The grant that is named is the one that the author wrote, not a copy on the test's own node.
+#[test]
+fn an_exceeded_limit_names_its_key_and_its_grant() -> Result<()> {
+    let case = misbehaving("log much")?;
+    case.grant("misbehaving", "{}\n  limits: { calls: 10 }")?;
+    let text = printed("misbehaving", &case)?;
+    let grant = case.config.with_file_name("grant.yaml");
+    assert_contains(
+        &text,
+        &[
+            "error 213: network `tried`: plugin `misbehaving`: made more calls of host functions than `limits.calls: 10`",
+            &format!(
+                "its grant is `{}`; its last call was `log.write`",
+                path(&grant)?
+            ),
+        ],
+    );
+    Ok(())
+}
+
+#[test]
+fn a_loop_is_printed_once() -> Result<()> {
+    for (act, line) in [
+        ("say the same", "log     info: again"),
+        (
+            "look at the same",
+            "allowed link.get link=container/lo (loopback)  [link[0]]",
+        ),
+    ] {
+        let text = printed("misbehaving", &misbehaving(act)?)?;
+        assert_eq!(text.matches(line).count(), 1, "{text}");
+        assert!(text.contains("    … 999 more\n"), "{text}");
+    }
+    Ok(())
+}
+
+/// Property: each denial comes with what would allow it. Who adds that to the grant, again and again, gets one under which the
+/// plugin runs.
+#[test]
+fn what_would_allow_a_denial_allows_it() -> Result<()> {
+    let case = Case::create(&after_ptp("labels", json!({})))?;
+    let mut rules: std::collections::BTreeMap<String, Vec<Value>> = Default::default();
+    let grant = case.config.with_file_name("grant.yaml");
+    let text = printed("labels", &case)?;
+    let place = format!(
+        "to allow it, add below `spec.capabilities.link` in `{}`:",
+        path(&grant)?
+    );
+    assert_contains(
+        &text,
+        &[
+            &place,
+            r#"- { namespace: container, kinds: [veth], names: ["{ifname}"], verbs: [read] }"#,
+        ],
+    );
+    for _ in 0..5 {
+        let capabilities = serde_json::to_string(&rules)?;
+        case.grant("labels", &capabilities)?;
+        let output = Command::new(binary())
+            .args(["plugin", "test", "--output", "json"])
+            .args([&component("labels"), &case.config])
+            .output()?;
+        let report: Value = serde_json::from_slice(&output.stdout)?;
+        if report["passed"] == true {
+            assert!(!rules.is_empty(), "{report:#}");
+            return Ok(());
+        }
+        let steps = report["steps"].as_array().expect("steps").iter();
+        let denied = steps.filter_map(|step| step["would_allow"].as_array());
+        for hint in denied.flatten() {
+            assert_eq!(hint["file"], path(&grant)?, "{hint:#}");
+            for lacking in hint["rules"].as_array().expect("rules") {
+                let capability = lacking["capability"].as_str().expect("a word");
+                let known = rules.entry(capability.to_owned()).or_default();
+                known.push(lacking["rule"].clone());
+            }
+        }
+    }
+    panic!("it is still denied something: {rules:#?}");
+}

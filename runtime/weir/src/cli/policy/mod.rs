@@ -7,10 +7,12 @@
 //! | `describe` | a grant in words |
 //! | `lint` | rules that are wider than they look, and those that no operation can match |
 //! | `compare` | what one grant allows and another does not |
+//! | `least` | the least rules that would allow a denied operation |
 //! | `suggest` | the smallest grant that covers what was recorded |
 
 pub mod compare;
 pub mod describe;
+pub mod least;
 pub mod lint;
 pub mod suggest;
 #[cfg(test)]

@@ -3,9 +3,11 @@
 mod node_state;
 mod plan;
 mod record;
+mod shorten;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod would_allow;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use weir_sandbox::Sandbox;
 use self::node_state::{NodeState, Residue};
 use self::plan::Plan;
 use self::steps::Step;
+use self::would_allow::Grants;
 use crate::cli::output::{Answer, Format, print_line, say, show};
 use crate::cli::scratch_node::ScratchNode;
 
@@ -97,7 +100,15 @@ fn carry_out(
     }
     let container = node.container("test")?;
     let before = NodeState::of(node, &container).context("read the namespaces")?;
-    let steps = steps::run(sandbox, &plan, &container)?;
+    let mut steps = steps::run(sandbox, &plan, &container)?;
+    let grants = Grants::of_node(
+        sandbox.paths(),
+        &plan.plugin,
+        plan.place_of_grant(arguments),
+    )?;
+    for step in &mut steps {
+        step.note_grants(&grants);
+    }
     let after = NodeState::of(node, &container).context("read the namespaces again")?;
     let residue = after.since(&before, &arguments.keeps);
     let denied = steps.iter().map(Step::denied).sum();

@@ -63,6 +63,12 @@ impl Plan {
         own.file.as_deref()
     }
 
+    /// Where the component's grant is, or would be read.
+    pub fn place_of_grant(&self, arguments: &Arguments) -> PathBuf {
+        let beside = || arguments.config.with_file_name(GRANT);
+        self.grant_file().map_or_else(beside, Path::to_owned)
+    }
+
     /// Installs the component and puts the grants in force. Returns its digest.
     pub fn install(&self, sandbox: &Sandbox) -> Result<String> {
         let inspection = inspect(sandbox, &self.file, &self.component)?;

@@ -11,6 +11,8 @@ use weir_sandbox::Sandbox;
 
 use super::plan::Plan;
 use super::record::{Line, Logs, sentence};
+use super::shorten::shorten;
+use super::would_allow::{Grants, WouldAllow};
 use crate::cli::output::{print_line, say, show};
 use crate::cli::record::{Record, Verdict};
 use crate::cli::scratch_node::{Container, ScratchNode};
@@ -29,6 +31,9 @@ pub struct Step {
     error: Option<Failure>,
     microseconds: u64,
     operations: Vec<Record>,
+    /// For each denied operation.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    would_allow: Vec<WouldAllow>,
     log: Vec<Line>,
 }
 
@@ -132,6 +137,7 @@ impl Run {
             }),
             microseconds: took.as_micros().try_into().unwrap_or(u64::MAX),
             operations,
+            would_allow: Vec::new(),
             log,
         });
         Ok(succeeded)
@@ -161,18 +167,39 @@ impl Step {
         denied.count()
     }
 
+    /// Notes what would allow the denied operations, and names the author's grant in the error.
+    pub fn note_grants(&mut self, grants: &Grants) {
+        self.would_allow = grants.would_allow(&self.operations);
+        if let Some(error) = &mut self.error {
+            error.details = grants.name_file(&error.details);
+        }
+    }
+
+    /// The operations of one plugin or of all, the denied ones with what would allow them.
+    fn operation_lines(&self, plugin: &str, all: bool) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (index, record) in self.operations.iter().enumerate() {
+            if !all && record.plugin != plugin && record.verdict != Verdict::Denied {
+                continue;
+            }
+            lines.push(sentence(record, plugin));
+            let hints = self.would_allow.iter().filter(|w| w.operation == index);
+            lines.extend(hints.flat_map(|hint| hint.lines(&record.plugin)));
+        }
+        lines
+    }
+
     /// Prints it, with the operations of one plugin or of all.
     pub fn print(&self, plugin: &str, all: bool) {
         let word = if self.succeeded { "ok" } else { "FAILED" };
         let took = self.microseconds as f64 / 1000.0;
         let line = format!("{:<7} {word:<7} {took:7.2} ms  {}", self.command, self.note);
         print_line!("{}", line.trim_end());
-        let is_shown = |r: &&Record| all || r.plugin == plugin || r.verdict == Verdict::Denied;
-        for record in self.operations.iter().filter(is_shown) {
-            say!("    {}", sentence(record, plugin));
-        }
-        for line in self.log.iter().filter(|line| all || line.is_of(plugin)) {
-            say!("    {}", line.sentence());
+        let log = self.log.iter().filter(|line| all || line.is_of(plugin));
+        let mut lines = self.operation_lines(plugin, all);
+        lines.extend(log.map(Line::sentence));
+        for line in shorten(&lines) {
+            say!("    {line}");
         }
         if let Some(error) = &self.error {
             say!("    error {}: {}", error.code, error.msg);

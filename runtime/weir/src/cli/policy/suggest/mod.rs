@@ -53,8 +53,13 @@ pub fn suggest(recorded: &[Recorded], networks: &[IpNet]) -> Result<Suggested, S
         .iter()
         .flat_map(|r| r.operation.needs().into_iter().map(|n| (n, &r.invocation)))
         .collect();
+    suggest_for(&needs, networks)
+}
+
+/// The same for what must be allowed, each with its invocation.
+pub fn suggest_for(needs: &[(Need, &Invocation)], networks: &[IpNet]) -> Result<Suggested, String> {
     let mut without_rule = BTreeSet::new();
-    let parts = parts(&needs, networks, &mut without_rule);
+    let parts = parts(needs, networks, &mut without_rule);
     let (closed, open): (Vec<Draft>, Vec<Draft>) =
         parts.into_iter().partition(|p| p.open.is_empty());
     let mut rules = merge(closed.into_iter().map(|p| p.rule).collect());
@@ -66,11 +71,11 @@ pub fn suggest(recorded: &[Recorded], networks: &[IpNet]) -> Result<Suggested, S
             None => others.push(part),
         }
     }
-    rules.extend(merge(not_met(others, &rules, &needs, networks)?));
+    rules.extend(merge(not_met(others, &rules, needs, networks)?));
     let mut suggested = merge(rules);
     suggested.sort_by_key(|rule| rule.capability);
     let capabilities = capabilities(&suggested).map_err(|e| e.to_string())?;
-    without_rule.extend(still_not_met(&capabilities, &needs, &without_rule));
+    without_rule.extend(still_not_met(&capabilities, needs, &without_rule));
     Ok(Suggested {
         capabilities,
         without_rule: without_rule.into_iter().collect(),

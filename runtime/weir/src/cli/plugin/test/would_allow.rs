@@ -1,0 +1,123 @@
+//! What would allow a denied operation: the rules, and the file where they belong.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde::Serialize;
+use weir_files::Paths;
+use weir_grant::Capabilities;
+use weir_sandbox::{Loaded, deciding, survey_grants};
+
+use crate::cli::output::show;
+use crate::cli::policy::least::{LackingRule, lacking_rules};
+use crate::cli::policy::suggest::WithoutRule;
+use crate::cli::record::{Record, Verdict};
+
+/// What would allow a denied operation of a step.
+#[derive(Serialize)]
+pub struct WouldAllow {
+    /// Its index among the step's operations, the first of those that are the same.
+    pub operation: usize,
+    /// The file of the grant that lacks the rules; none for a built-in plugin that runs under its shipped grant.
+    file: Option<PathBuf>,
+    /// The rules that the grant lacks.
+    rules: Vec<LackingRule>,
+    /// What no rule can allow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    without_rule: Vec<WithoutRule>,
+}
+
+/// The grants of a test in force, and the file of the tested plugin's.
+pub struct Grants {
+    all: Vec<Loaded>,
+    plugin: String,
+    file: PathBuf,
+    /// The file of its copy, which is in force.
+    copy: String,
+}
+
+impl Grants {
+    /// Those on the node, where the grant of `plugin` stands for `file`.
+    pub fn of_node(paths: &Paths, plugin: &str, file: PathBuf) -> Result<Self> {
+        let all = survey_grants(paths).map_err(show)?;
+        Ok(Self {
+            all: all.into_iter().flatten().collect(),
+            plugin: plugin.to_owned(),
+            file,
+            copy: paths
+                .grants()
+                .join(format!("{plugin}.yaml"))
+                .display()
+                .to_string(),
+        })
+    }
+
+    /// An error's text with the author's file in the place of its copy.
+    pub fn name_file(&self, text: &str) -> String {
+        text.replace(&self.copy, &self.file.display().to_string())
+    }
+
+    /// What would allow each denied operation.
+    pub fn would_allow(&self, operations: &[Record]) -> Vec<WouldAllow> {
+        let mut known = BTreeSet::new();
+        let mut is_new = |r: &Record| {
+            let arguments = r.arguments.to_string();
+            known.insert((r.plugin.clone(), r.operation.clone(), arguments))
+        };
+        let operations = operations.iter().enumerate();
+        let denied = operations.filter(|(_, r)| r.verdict == Verdict::Denied && is_new(r));
+        denied
+            .filter_map(|(index, record)| self.one(index, record))
+            .collect()
+    }
+
+    /// None for an operation that is not known, such as one with shortened arguments.
+    fn one(&self, index: usize, record: &Record) -> Option<WouldAllow> {
+        let operation = record.query().ok()?;
+        let capabilities = self.capabilities(record);
+        let lacking = lacking_rules(&*operation, &record.invocation(), &capabilities);
+        let (rules, without_rule) = match lacking {
+            Ok(rules) => (rules, Vec::new()),
+            Err(without_rule) => (Vec::new(), without_rule),
+        };
+        Some(WouldAllow {
+            operation: index,
+            file: (record.plugin == self.plugin).then(|| self.file.clone()),
+            rules,
+            without_rule,
+        })
+    }
+
+    fn capabilities(&self, record: &Record) -> Capabilities {
+        let network = record.granted_as();
+        let covers = |document: &weir_grant::Document| document.covers_network(network);
+        let grant = deciding(&self.all, &record.plugin, covers).ok();
+        grant.map_or_else(Capabilities::default, |grant| {
+            grant.document.spec.capabilities.clone()
+        })
+    }
+}
+
+impl WouldAllow {
+    /// For people, in lines.
+    pub fn lines(&self, plugin: &str) -> Vec<String> {
+        let place = match &self.file {
+            Some(file) => format!("`{}`", file.display()),
+            None => format!("a grant of plugin `{plugin}` in place of the shipped one"),
+        };
+        let rules = self.rules.iter().flat_map(|rule| {
+            let key = format!("spec.capabilities.{}", rule.capability.word());
+            [
+                format!("    to allow it, add below `{key}` in {place}:"),
+                format!("      {}", rule.line()),
+            ]
+        });
+        let without = self.without_rule.iter();
+        let without = without.map(|without| {
+            let WithoutRule { need, because } = without;
+            format!("    no rule can allow it to {need}: {because}")
+        });
+        rules.chain(without).collect()
+    }
+}
