@@ -60,7 +60,7 @@ build-dev = $(call rustflags-of,$(1))="$(SMALL)" $(CARGO) build --locked --targe
 built = $(foreach name,$(3),target/$(1)/$(2)/$(subst -,_,$(name)).wasm)
 
 .PHONY: all help tools build profile demo plugins-dev dev test-build test test-some filter test-fast test-cluster cluster \
-	test-image fuzz bench lint install image clean
+	test-image fuzz bench docs lint install image clean
 
 all: build
 
@@ -174,6 +174,11 @@ bench: build ## measure against the reference plugins and the floor
 	$(RUSTFLAGS_OF_TARGET)="$$$(RUSTFLAGS_OF_TARGET) $(PROFILED)" $(CARGO) build $(RELEASE) -p weir-bench
 	$(CARGO) build $(RELEASE) -p weir-floor -p weir-apiserver
 	@tests/bench/run $(OUT)
+
+## Documentation.
+
+docs: tools ## the API documentation, in target/TARGET/doc; a broken link is an error
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(DEV) --no-deps --workspace
 
 ## Style.
 

@@ -41,7 +41,7 @@ pub struct Setup {
     pub ipam: SharedIpam,
 }
 
-/// The state of one invocation. Each capability has a view of the part that it needs ([`linker`](super::linker)).
+/// The state of one invocation. Each capability has a view of the part that it needs (`linker.rs`).
 pub struct State {
     pub(super) broker: Broker,
     plugin: String,

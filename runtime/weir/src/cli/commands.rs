@@ -10,12 +10,18 @@ use nix::sys::signal::{SigHandler, Signal, signal};
 use super::output::{Answer, Failure, complain, finish};
 use super::{audit, demo, grants, install, net, plugin, report};
 
+/// Variables that every command reads.
+const ENVIRONMENT: &str = "\
+Environment:
+  WEIR_ROOT  An absolute path: weir's files are below it, such as WEIR_ROOT/etc/weir/grants.d, in place
+             of /. For trying weir without root";
+
 /// A CNI runtime in which every network plugin is a sandboxed WebAssembly component.
 ///
 /// Called with CNI_COMMAND set, as a container runtime does, weir is a CNI plugin instead: the
 /// plugin of the name it is called by, or the delegating plugin when it is called `weir`.
 #[derive(Parser)]
-#[command(name = "weir", version, max_term_width = 100)]
+#[command(name = "weir", version, max_term_width = 100, after_help = ENVIRONMENT)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
