@@ -20,7 +20,7 @@ fuzz_target!(|input: (u8, &str)| {
             let _ = (config.admin_chain(), config.zone());
         }),
         b'h' => read::<host_local::HostLocal>(text, |config| {
-            let _ = (config.range_sets(), config.ipam.data_dir());
+            let _ = (host_local::config::range_sets(config), config.ipam.data_dir());
         }),
         b'l' => read::<loopback::Loopback>(text, |_| {}),
         b'm' => read::<portmap::Portmap>(text, |config| {

@@ -5,33 +5,23 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, de};
 use weir_sdk::cni::RequestedAddress;
-use weir_sdk::config::ArgsKey;
-use weir_sdk::config::ip::{Address, RouteKeys};
-use weir_sdk::{Error, Route};
-
-use crate::range::{Range, RangeSet};
+use weir_sdk::config::IpamConfig;
+use weir_sdk::config::ip::{self, Address, RouteKeys};
+use weir_sdk::ipam::{Range, RangeKeys, RangeSets};
+use weir_sdk::{Context, Error, Route};
 
 /// Where leases are without `dataDir`: one directory per network below it.
 const DEFAULT_DATA_DIR: &str = "/var/lib/cni/networks";
 
 /// The parts of an execution configuration that are this plugin's.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Config {
-    /// The plugin's own keys.
-    pub ipam: Ipam,
-    /// Capability arguments.
-    pub runtime_config: RuntimeConfig,
-    /// Arguments of the convention.
-    pub args: ArgsKey<CniArgs>,
-}
+pub type Config = IpamConfig<Ipam, RuntimeConfig, CniArgs>;
 
 /// `ipam`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Ipam {
     /// One range, which becomes the first range set.
-    #[serde(deserialize_with = "network")]
+    #[serde(deserialize_with = "ip::subnet")]
     pub subnet: Option<IpNet>,
     /// Its first address.
     pub range_start: Address,
@@ -49,21 +39,6 @@ pub struct Ipam {
     pub resolv_conf: String,
     /// STATUS fails when a range set has no free address.
     pub fail_status_when_exhausted: bool,
-}
-
-/// One range.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct RangeKeys {
-    /// The subnet.
-    #[serde(deserialize_with = "network")]
-    pub subnet: Option<IpNet>,
-    /// The first address; the subnet's first but one if absent.
-    pub range_start: Address,
-    /// The last address; the subnet's last if absent, or last but one for IPv4.
-    pub range_end: Address,
-    /// The gateway; the subnet's first address but one if absent.
-    pub gateway: Address,
 }
 
 /// `runtimeConfig`.
@@ -86,64 +61,25 @@ pub struct CniArgs {
     pub ips: Vec<IpAddr>,
 }
 
-/// Returns the range sets of a key, each with its path.
-fn listed(key: &str, sets: &[Vec<RangeKeys>]) -> Result<Vec<(String, RangeSet)>, Error> {
-    let read = |(index, ranges): (usize, &Vec<RangeKeys>)| {
-        let path = format!("{key}[{index}]");
-        let range = |(index, keys): (usize, &RangeKeys)| {
-            let range = keys.range();
-            range.map_err(|fault| at(&format!("{path}[{index}]"), fault))
-        };
-        let ranges = ranges.iter().enumerate().map(range);
-        let set = RangeSet::new(ranges.collect::<Result<_, _>>()?);
-        let set = set.map_err(|fault| at(&path, fault))?;
-        Ok((path, set))
-    };
-    sets.iter().enumerate().map(read).collect()
-}
-
-fn at(path: &str, fault: String) -> Error {
-    Error::invalid_config(format!("{path}: {fault}"))
-}
-
-impl Config {
-    /// Returns the range sets: those of `runtimeConfig.ipRanges`, that of `ipam.subnet`, those of
-    /// `ipam.ranges`. An error has code 7.
-    pub fn range_sets(&self) -> Result<Vec<RangeSet>, Error> {
-        let mut sets = listed("runtimeConfig.ipRanges", &self.runtime_config.ip_ranges)?;
-        if let Some(range) = self.ipam.range() {
-            let set = range.and_then(|range| RangeSet::new(vec![range]));
-            sets.push(("ipam".to_owned(), set.map_err(|fault| at("ipam", fault))?));
-        }
-        sets.extend(listed("ipam.ranges", &self.ipam.ranges)?);
-        if sets.is_empty() {
-            let msg = "ipam: no IP ranges specified: give `subnet` or `ranges`";
-            return Err(Error::invalid_config(msg));
-        }
-        check_overlaps(&sets)?;
-        Ok(sets.into_iter().map(|(_, set)| set).collect())
+/// Returns the range sets: those of `runtimeConfig.ipRanges`, that of `ipam.subnet`, those of
+/// `ipam.ranges`. An error has code 7.
+pub fn range_sets(config: &Config) -> Result<RangeSets, Error> {
+    let ipam = &config.ipam;
+    let mut sets = RangeSets::default();
+    sets.read("runtimeConfig.ipRanges", &config.runtime_config.ip_ranges)?;
+    if let Some(subnet) = ipam.subnet {
+        let own = ipam.range(subnet).context("ipam")?;
+        sets.push("ipam".to_owned(), vec![own])?;
     }
-}
-
-fn check_overlaps(sets: &[(String, RangeSet)]) -> Result<(), Error> {
-    for (index, (second, set)) in sets.iter().enumerate() {
-        let before = sets[..index].iter().enumerate();
-        for (before, (first, other)) in before {
-            if other.overlaps(set) {
-                return Err(Error::invalid_config(format!(
-                    "range set {before} ({first}: {other}) overlaps with {index} ({second}: {set})"
-                )));
-            }
-        }
-    }
-    Ok(())
+    sets.read("ipam.ranges", &ipam.ranges)?;
+    sets.required("`subnet` or `ranges`")
 }
 
 impl Ipam {
     /// The range of the keys that are in `ipam` itself.
-    fn range(&self) -> Option<Result<Range, String>> {
+    fn range(&self, subnet: IpNet) -> Result<Range, Error> {
         let (start, end) = (self.range_start.0, self.range_end.0);
-        Some(Range::new(self.subnet?, start, end, self.gateway.0))
+        Range::new(subnet, start, end, self.gateway.0)
     }
 
     /// Returns the directory of all networks' leases.
@@ -160,26 +96,6 @@ impl Ipam {
     }
 }
 
-impl RangeKeys {
-    /// Returns the range, checked and with its defaults filled in.
-    pub fn range(&self) -> Result<Range, String> {
-        let subnet = self.subnet.ok_or("key `subnet` is missing")?;
-        let (start, end) = (self.range_start.0, self.range_end.0);
-        Range::new(subnet, start, end, self.gateway.0)
-    }
-}
-
-/// A subnet.
-fn network<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpNet>, D::Error> {
-    let Some(text) = Option::<String>::deserialize(deserializer)? else {
-        return Ok(None);
-    };
-    let expected = "expected a subnet such as `10.1.0.0/16`";
-    text.parse()
-        .map(Some)
-        .map_err(|_| de::Error::custom(expected))
-}
-
 /// Requested addresses, each with or without a prefix length, which says nothing here.
 fn addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpAddr>, D::Error> {
     let texts = Vec::<String>::deserialize(deserializer)?;
@@ -192,6 +108,8 @@ fn addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpAddr>, 
 
 #[cfg(test)]
 mod tests {
+    use weir_sdk::ipam::RangeSet;
+
     use super::*;
 
     fn config(text: &str) -> Config {
@@ -199,7 +117,7 @@ mod tests {
     }
 
     fn fault(text: &str) -> String {
-        config(text).range_sets().unwrap_err().msg
+        range_sets(&config(text)).unwrap_err().msg
     }
 
     #[test]
@@ -209,7 +127,7 @@ mod tests {
                 "ipam": {"subnet": "10.1.0.0/16", "ranges": [[{"subnet": "10.2.0.0/16"}]]},
                 "runtimeConfig": {"ipRanges": [[{"subnet": "10.3.0.0/16"}]]}}"#,
         );
-        let sets = config.range_sets().unwrap();
+        let sets = range_sets(&config).unwrap();
         let sets: Vec<String> = sets.iter().map(RangeSet::to_string).collect();
         assert_eq!(
             sets,

@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
+use weir_sdk::ipam::RangeSet;
 use weir_sdk::{Args, Error};
 
 use crate::codes;
 use crate::config::Config;
-use crate::range::RangeSet;
 
 /// The requested addresses that were not assigned yet, each once.
 pub struct Requested {
@@ -50,8 +50,9 @@ impl Requested {
 
 #[cfg(test)]
 mod tests {
+    use weir_sdk::ipam::Range;
+
     use super::*;
-    use crate::range::Range;
 
     fn requested(args: &str, config: &str) -> Result<Requested, Error> {
         Requested::of(

@@ -3,20 +3,11 @@
 
 use serde::Deserialize;
 use weir_sdk::Dns;
-use weir_sdk::config::ArgsKey;
+use weir_sdk::config::IpamConfig;
 use weir_sdk::config::ip::{Address, RouteKeys};
 
 /// The parts of an execution configuration that are this plugin's.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Config {
-    /// The plugin's own keys.
-    pub ipam: Ipam,
-    /// Capability arguments.
-    pub runtime_config: Ips,
-    /// Arguments of the convention.
-    pub args: ArgsKey<Ips>,
-}
+pub type Config = IpamConfig<Ipam, Ips, Ips>;
 
 /// `ipam`.
 #[derive(Clone, Debug, Default, Deserialize)]

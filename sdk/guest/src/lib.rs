@@ -57,7 +57,7 @@
 //!
 //! Above the capabilities is what main plugins share: [`veth`] for an attachment's pair, [`interface`] for the
 //! container's interface, [`masquerade`], [`owner`] and [`firewall::owned`] for what belongs to an attachment, and
-//! [`check`] for CHECK.
+//! [`check`] for CHECK. What IPAM plugins share is in [`ipam`]: ranges and leases.
 //!
 //! Operations fail with an [`OperationError`], which `?` turns into a CNI [`Error`]; [`codes`] says
 //! into which code.

@@ -33,8 +33,8 @@ pub trait Plugin {
     const NAME: &'static str;
 
     /// Its world. An IPAM plugin is given the whole configuration of the plugin that runs it; only the keys inside
-    /// `ipam` are its own. It must not call a capability that `ipam-plugin` lacks: [`ipam`](crate::ipam) returns an
-    /// error.
+    /// `ipam` are its own. It must not call a capability that `ipam-plugin` lacks: [`ipam::add`](crate::ipam::add)
+    /// returns an error.
     const WORLD: World = World::Plugin;
 
     /// Checks what the types of the configuration cannot say, before `add`, `check` and `status`.

@@ -53,3 +53,12 @@ impl<'de> Deserialize<'de> for Address {
 pub fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpAddr>, D::Error> {
     Address::deserialize(deserializer).map(|address| address.0)
 }
+
+/// Returns a subnet, for `deserialize_with`.
+pub fn subnet<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpNet>, D::Error> {
+    let Some(text) = Option::<String>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    let subnet = text.parse().map(Some);
+    subnet.map_err(|_| de::Error::custom("expected a subnet such as `10.1.0.0/16`"))
+}

@@ -1,6 +1,24 @@
-//! The key `ipam` of a plugin that delegates to an IPAM plugin.
+//! The key `ipam` of a plugin that delegates to an IPAM plugin, and of an IPAM plugin.
 
 use serde::Deserialize;
+
+use super::{ArgsKey, NoKeys};
+
+/// The configuration of an IPAM plugin: its keys in `ipam`, and what it knows in `runtimeConfig` and in `args.cni`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(
+    rename_all = "camelCase",
+    default,
+    bound = "I: Default + Deserialize<'de>, R: Default + Deserialize<'de>, A: Default + Deserialize<'de>"
+)]
+pub struct IpamConfig<I, R = NoKeys, A = NoKeys> {
+    /// The plugin's own keys.
+    pub ipam: I,
+    /// Capability arguments.
+    pub runtime_config: R,
+    /// Arguments of the convention.
+    pub args: ArgsKey<A>,
+}
 
 /// The key `ipam`: which IPAM plugin to run. Its other keys are the IPAM plugin's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -35,7 +35,7 @@ use weir_cni::Error;
 use de::{Node, Path};
 
 pub use dns::DnsKeys;
-pub use ipam::Ipam;
+pub use ipam::{Ipam, IpamConfig};
 
 /// The key `args`: arguments by convention are below its key `cni`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -294,22 +294,18 @@ mod tests {
 
     #[test]
     fn an_ipam_plugin_owns_the_keys_in_ipam_only() {
-        #[derive(Debug, Deserialize)]
-        #[allow(dead_code)]
-        struct Outer {
-            ipam: Inner,
-        }
-        #[derive(Debug, Deserialize)]
-        #[allow(dead_code)]
+        #[derive(Debug, Default, Deserialize)]
+        #[serde(default)]
         struct Inner {
             subnet: String,
         }
+        type Outer = IpamConfig<Inner>;
         let rules = Rules {
             is_ipam: true,
             ..RULES
         };
         let good = r#"{"bridge": "b", "anything": 1, "ipam": {"type": "x", "subnet": "s"}}"#;
-        parse::<Outer>(good, rules).unwrap();
+        assert_eq!(parse::<Outer>(good, rules).unwrap().ipam.subnet, "s");
         let error = parse::<Outer>(r#"{"ipam": {"subnet": "s", "subnets": 1}}"#, rules);
         assert_eq!(
             error.unwrap_err().msg,

@@ -1,11 +1,11 @@
 //! Ranges of addresses, and sets of them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-
-use crate::Taken;
+use weir_cni::Error;
 
 /// The addresses from `start` to `end` of a subnet, both included, without the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Range {
     pub start: IpAddr,
     /// The last address.
     pub end: IpAddr,
-    /// An address that is not handed out.
+    /// An address that is not assigned.
     pub gateway: IpAddr,
 }
 
@@ -24,12 +24,15 @@ impl Range {
     /// Returns a range of `subnet`. Without `start` it begins after the network address, without `end` it
     /// ends with the last address, or for IPv4 with that before the broadcast address; without
     /// `gateway` the gateway is the address after the network address.
+    ///
+    /// Errors: code 7 for a subnet of fewer than 4 addresses or with host bits, for an address outside it, and where
+    /// `end` is before `start`.
     pub fn new(
         subnet: IpNet,
         start: Option<IpAddr>,
         end: Option<IpAddr>,
         gateway: Option<IpAddr>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Error> {
         check_subnet(&subnet)?;
         let first = from_bits(to_bits(subnet.network()) + 1, &subnet);
         let last = to_bits(subnet.broadcast()) - u128::from(subnet.addr().is_ipv4());
@@ -43,7 +46,7 @@ impl Range {
         Ok(range)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Error> {
         let keys = [
             ("rangeStart", self.start),
             ("rangeEnd", self.end),
@@ -51,12 +54,13 @@ impl Range {
         ];
         for (key, address) in keys {
             if !self.subnet.contains(&address) {
-                return Err(format!("{key} {address} is not in subnet {}", self.subnet));
+                let msg = format!("{key} {address} is not in subnet {}", self.subnet);
+                return Err(Error::invalid_config(msg));
             }
         }
         if self.start > self.end {
-            let (start, end) = (self.start, self.end);
-            return Err(format!("rangeEnd {end} is before rangeStart {start}"));
+            let msg = format!("rangeEnd {} is before rangeStart {}", self.end, self.start);
+            return Err(Error::invalid_config(msg));
         }
         Ok(())
     }
@@ -76,19 +80,27 @@ impl Range {
         IpNet::new(address, self.subnet.prefix_len()).expect("an address of the subnet's family")
     }
 
+    /// How many addresses there are from start to end. Of all 2^128 one is not counted.
+    fn size(&self) -> u128 {
+        (to_bits(self.end) - to_bits(self.start)).saturating_add(1)
+    }
+
     /// Returns the address after this one in the range; none after the last.
-    pub(crate) fn next(&self, address: IpAddr) -> Option<IpAddr> {
+    pub(super) fn next(&self, address: IpAddr) -> Option<IpAddr> {
         (address < self.end).then(|| from_bits(to_bits(address) + 1, &self.subnet))
     }
 
-    /// Whether not every address that can be handed out is taken.
-    fn has_free(&self, taken: &Taken) -> bool {
+    /// The address that comes so many after the first.
+    fn nth(&self, number: u128) -> IpAddr {
+        from_bits(to_bits(self.start) + number, &self.subnet)
+    }
+
+    /// Whether not every address that can be assigned is taken.
+    fn has_free(&self, taken: &BTreeSet<IpAddr>) -> bool {
         let is_usable = |address: &&IpAddr| **address != self.gateway;
         let used = taken.range(self.start..=self.end).filter(is_usable).count();
         let gateway = u128::from(self.contains(self.gateway));
-        let size = to_bits(self.end) - to_bits(self.start);
-        // One is added on this side, since a range of all addresses has more than u128 holds.
-        (used as u128) + gateway < size.saturating_add(1)
+        (used as u128) + gateway < self.size()
     }
 }
 
@@ -98,25 +110,24 @@ impl fmt::Display for Range {
     }
 }
 
-fn check_subnet(subnet: &IpNet) -> Result<(), String> {
+fn check_subnet(subnet: &IpNet) -> Result<(), Error> {
     if let IpAddr::V6(v6) = subnet.addr()
         && v6.to_ipv4_mapped().is_some()
     {
-        return Err(format!(
-            "subnet {subnet} is of IPv4 addresses: write it as IPv4"
-        ));
+        let msg = format!("subnet {subnet} is of IPv4 addresses: write it as IPv4");
+        return Err(Error::invalid_config(msg));
     }
     if subnet.prefix_len() + 2 > subnet.max_prefix_len() {
-        return Err(format!(
+        return Err(Error::invalid_config(format!(
             "subnet {subnet} is too small to allocate from: expected at least 4 addresses"
-        ));
+        )));
     }
     if *subnet != subnet.trunc() {
-        return Err(format!(
+        return Err(Error::invalid_config(format!(
             "subnet {subnet} has host bits set: the network address for a prefix length of {} is {}",
             subnet.prefix_len(),
             subnet.network()
-        ));
+        )));
     }
     Ok(())
 }
@@ -142,24 +153,37 @@ fn from_bits(bits: u128, subnet: &IpNet) -> IpAddr {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeSet {
     ranges: Vec<Range>,
+    /// Where a configuration has it.
+    path: String,
 }
 
 impl RangeSet {
-    /// Returns a set of at least one range, all of one family and without overlap.
-    pub fn new(ranges: Vec<Range>) -> Result<Self, String> {
+    /// Returns a set of ranges. Errors: code 7 without a range, and where they overlap or are of two families.
+    pub fn new(ranges: Vec<Range>) -> Result<Self, Error> {
         let Some(first) = ranges.first() else {
-            return Err("empty range set".to_owned());
+            return Err(Error::invalid_config("empty range set"));
         };
         let is_ipv4 = first.start.is_ipv4();
         if ranges.iter().any(|range| range.start.is_ipv4() != is_ipv4) {
-            return Err("mixed address families in one range set".to_owned());
+            let msg = "mixed address families in one range set";
+            return Err(Error::invalid_config(msg));
         }
         for (index, range) in ranges.iter().enumerate() {
             if let Some(other) = ranges[..index].iter().find(|other| other.overlaps(range)) {
-                return Err(format!("ranges {other} and {range} overlap"));
+                let msg = format!("ranges {other} and {range} overlap");
+                return Err(Error::invalid_config(msg));
             }
         }
-        Ok(RangeSet { ranges })
+        let path = String::new();
+        Ok(RangeSet { ranges, path })
+    }
+
+    pub(super) fn with_path(self, path: String) -> Self {
+        RangeSet { path, ..self }
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
     }
 
     /// Returns the ranges, at least one.
@@ -185,8 +209,27 @@ impl RangeSet {
     }
 
     /// Whether an address is left when these are taken.
-    pub fn has_free(&self, taken: &Taken) -> bool {
+    pub fn has_free(&self, taken: &BTreeSet<IpAddr>) -> bool {
         self.ranges.iter().any(|range| range.has_free(taken))
+    }
+
+    /// Returns how many addresses the ranges have, gateways included.
+    pub fn size(&self) -> u128 {
+        let sizes = self.ranges.iter().map(Range::size);
+        sizes.fold(0, u128::saturating_add)
+    }
+
+    /// Returns the address that comes so many after the first, which may be a gateway; none for [`size`](RangeSet::size)
+    /// and more.
+    pub fn nth(&self, mut number: u128) -> Option<IpAddr> {
+        for range in &self.ranges {
+            let size = range.size();
+            if number < size {
+                return Some(range.nth(number));
+            }
+            number -= size;
+        }
+        None
     }
 }
 
@@ -217,7 +260,9 @@ mod tests {
     fn fault(subnet: &str, start: &str, end: &str, gateway: &str) -> String {
         let optional = |text: &str| text.parse().ok();
         let subnet = subnet.parse().unwrap();
-        Range::new(subnet, optional(start), optional(end), optional(gateway)).unwrap_err()
+        Range::new(subnet, optional(start), optional(end), optional(gateway))
+            .unwrap_err()
+            .msg
     }
 
     #[test]
@@ -289,7 +334,7 @@ mod tests {
     fn sets_are_of_one_family_and_without_overlap() {
         let fault = |subnets: &[&str]| {
             let ranges = subnets.iter().copied().map(range).collect();
-            RangeSet::new(ranges).unwrap_err()
+            RangeSet::new(ranges).unwrap_err().msg
         };
         assert_eq!(fault(&[]), "empty range set");
         assert_eq!(
@@ -305,15 +350,45 @@ mod tests {
     #[test]
     fn a_set_is_full_when_all_but_the_gateway_are_taken() {
         let set = RangeSet::new(vec![range("10.0.0.0/30")]).unwrap();
-        assert!(set.has_free(&Taken::new()));
-        assert!(set.has_free(&Taken::from([ip("10.0.0.1"), ip("10.0.0.3")])));
-        assert!(!set.has_free(&Taken::from([ip("10.0.0.2")])));
+        assert!(set.has_free(&BTreeSet::new()));
+        assert!(set.has_free(&BTreeSet::from([ip("10.0.0.1"), ip("10.0.0.3")])));
+        assert!(!set.has_free(&BTreeSet::from([ip("10.0.0.2")])));
     }
 
     #[test]
     fn the_widest_range_has_room() {
         let all = Range::new("::/0".parse().unwrap(), Some(ip("::")), None, None).unwrap();
-        assert!(RangeSet::new(vec![all]).unwrap().has_free(&Taken::new()));
+        assert!(RangeSet::new(vec![all]).unwrap().has_free(&BTreeSet::new()));
+    }
+
+    fn set(ranges: &[(&str, &str, &str)]) -> RangeSet {
+        let ranges = ranges.iter().map(|(subnet, start, end)| {
+            let subnet = subnet.parse().unwrap();
+            Range::new(subnet, start.parse().ok(), end.parse().ok(), None).unwrap()
+        });
+        RangeSet::new(ranges.collect()).unwrap()
+    }
+
+    #[test]
+    fn addresses_are_counted_from_range_to_range() {
+        let set = set(&[
+            ("10.0.0.0/24", "10.0.0.10", "10.0.0.11"),
+            ("10.0.1.0/24", "10.0.1.1", "10.0.1.2"),
+        ]);
+        assert_eq!(set.size(), 4);
+        for (number, address) in [(0, "10.0.0.10"), (2, "10.0.1.1"), (3, "10.0.1.2")] {
+            assert_eq!(set.nth(number), Some(ip(address)));
+        }
+        assert_eq!(set.nth(4), None);
+    }
+
+    #[test]
+    fn the_widest_range_is_counted() {
+        let all = set(&[("::/0", "::", "")]);
+        // The very last address is not counted.
+        assert_eq!(all.size(), u128::MAX);
+        let last = "ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe";
+        assert_eq!(all.nth(u128::MAX - 1), Some(ip(last)));
     }
 
     proptest! {
@@ -322,13 +397,15 @@ mod tests {
             let subnet = IpNet::new(IpAddr::V4(network.into()), prefix).unwrap().trunc();
             let range = Range::new(subnet, None, None, None).unwrap();
             let steps = std::iter::successors(Some(range.start), |a| range.next(*a));
-            let mut count = 0u64;
+            let mut count = 0;
             for address in steps {
                 prop_assert!(range.contains(address));
                 prop_assert!(subnet.contains(&address));
+                prop_assert_eq!(range.nth(count), address);
                 count += 1;
             }
-            prop_assert_eq!(count, (1u64 << (32 - prefix)) - 2);
+            prop_assert_eq!(count, (1u128 << (32 - prefix)) - 2);
+            prop_assert_eq!(count, range.size());
             prop_assert!(!range.contains(subnet.network()));
             prop_assert!(!range.contains(subnet.broadcast()));
         }
