@@ -177,10 +177,11 @@ bench: build ## measure against the reference plugins and the floor
 
 ## Style.
 
-lint: ## formatting, clippy, dependencies, and prose
+lint: ## formatting, clippy, dependencies, prose, and the length of the examples
 	@tests/setup lint
 	@tests/prose
 	$(CARGO) fmt --all --check
+	$(CARGO) run --quiet $(DEV) -p weir-lines
 	$(CARGO) clippy $(DEV) --workspace --all-targets -- -D warnings
 	PATH="$$PATH:$(CURDIR)/target/tools" $(CARGO) deny check bans licenses sources
 	@PATH="$$PATH:$(CURDIR)/target/tools" tests/advisories

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use syn::visit::Visit;
-use syn::{Attribute, Item, ItemMod, ItemUse, Macro, UseTree, Visibility};
+use syn::{Item, ItemMod, ItemUse, Macro, UseTree, Visibility};
+use weir_lines::{directory_of_children, is_for_tests};
 
 /// The longest chain of re-exports that is followed.
 const MOST_STEPS: usize = 16;
@@ -132,15 +133,6 @@ fn read_file(file: &Path, name: String, is_public: bool, modules: &mut BTreeMap<
     read_items(parsed.items, &directory, name, is_public, modules);
 }
 
-/// Where the files of a module's children are.
-fn directory_of_children(file: &Path) -> PathBuf {
-    let stem = file.file_stem().unwrap_or_default();
-    match stem.to_str() {
-        Some("lib" | "main" | "mod") => file.with_file_name(""),
-        _ => file.with_extension(""),
-    }
-}
-
 fn read_items(
     items: Vec<Item>,
     directory: &Path,
@@ -206,21 +198,6 @@ impl Module {
         }
         self.items.push(item);
     }
-}
-
-/// Whether something is built for tests only.
-fn is_for_tests(item: &Item) -> bool {
-    let attributes: &[Attribute] = match item {
-        Item::Fn(item) => &item.attrs,
-        Item::Impl(item) => &item.attrs,
-        Item::Mod(item) => &item.attrs,
-        Item::Use(item) => &item.attrs,
-        _ => &[],
-    };
-    attributes.iter().any(|attribute| {
-        let condition = attribute.parse_args::<syn::Path>();
-        attribute.path().is_ident("cfg") && condition.is_ok_and(|path| path.is_ident("test"))
-    })
 }
 
 /// One name that a `use` item imports; none for all of a module.
