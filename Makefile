@@ -24,7 +24,7 @@ WASI    := wasm32-wasip2
 PLUGINS := bandwidth bridge firewall host-local loopback portmap ptp static tuning
 GUESTS  := $(notdir $(wildcard tests/hostile/guests/*))
 # What is a plugin and nothing else: these have no tests of their own, and are built for no other target.
-SANDBOXED_ONLY := $(addprefix weir-example-,hostile labels) $(addprefix weir-hostile-,$(GUESTS))
+SANDBOXED_ONLY := $(addprefix weir-example-,hostile labels stable-addresses) $(addprefix weir-hostile-,$(GUESTS))
 
 # Cargo gives a library the features that all packages of one build want of it. So what is built together is
 # always the same, and no library is built twice.
@@ -124,7 +124,7 @@ test-build: plugins-dev
 	@examples/pinned-gateway/build $(DEV_OUT)/weir-c wit target/c/pinned-gateway
 	@tests/collect-components target/components target/c/pinned-gateway/pinned-gateway.wasm \
 		$(call built,$(BARE),debug,$(PLUGINS)) \
-		$(call built,$(WASI),debug,hostile labels $(GUESTS))
+		$(call built,$(WASI),debug,hostile labels stable-addresses $(GUESTS))
 
 test: test-build ## every test
 	@tests/setup test

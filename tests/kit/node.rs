@@ -40,6 +40,17 @@ pub struct Container {
     namespace: Namespace,
 }
 
+/// The addresses that are leased in a directory, sorted.
+pub fn addresses_in(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut taken: Vec<String> = names
+        .filter(|name| name.parse::<std::net::IpAddr>().is_ok())
+        .collect();
+    taken.sort();
+    taken
+}
+
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 fn unique() -> String {
@@ -140,16 +151,7 @@ impl Node {
 
     /// The addresses that are taken on a network, sorted.
     pub fn taken(&self, network: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.leases(network))
-            .into_iter()
-            .flatten()
-            .flatten();
-        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let mut taken: Vec<String> = names
-            .filter(|name| name.parse::<std::net::IpAddr>().is_ok())
-            .collect();
-        taken.sort();
-        taken
+        addresses_in(&self.leases(network))
     }
 
     /// The text of weir's log, which plugins write to as well. Errors: that there is none.

@@ -8,7 +8,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use weir_kit::{Node, assert_contains, binary, component};
 
-use crate::{example, path, said};
+use crate::{example, path, ptp_that_runs, said};
 
 /// A directory with a network configuration and a grant.
 struct Case {
@@ -73,16 +73,22 @@ fn commands(report: &Value) -> Vec<&str> {
     steps.filter_map(|step| step["command"].as_str()).collect()
 }
 
+/// All commands ran and left nothing.
+#[track_caller]
+fn assert_passes(report: &Value) {
+    assert_eq!(report["passed"], true, "{report:#}");
+    assert_eq!(
+        commands(report),
+        ["STATUS", "ADD", "CHECK", "GC", "CHECK", "DEL", "DEL", "GC"]
+    );
+    assert_eq!(report["residue"], json!({ "left": [], "missing": [] }));
+}
+
 #[test]
 fn an_example_passes_with_all_its_operations_shown() -> Result<()> {
     for name in ["labels", "pinned-gateway"] {
         let report = run(&component(name), &example(name, "network.conflist"), &[], 0);
-        assert_eq!(report["passed"], true, "{report:#}");
-        assert_eq!(
-            commands(&report),
-            ["STATUS", "ADD", "CHECK", "GC", "CHECK", "DEL", "DEL", "GC"]
-        );
-        assert_eq!(report["residue"], json!({ "left": [], "missing": [] }));
+        assert_passes(&report);
     }
     let output = Command::new(binary())
         .args(["plugin", "test", path(&component("labels"))?])
@@ -104,6 +110,23 @@ fn an_example_passes_with_all_its_operations_shown() -> Result<()> {
         !text.contains("link.create"),
         "the other plugin's are not asked for: {text}"
     );
+    Ok(())
+}
+
+/// The main plugin of its network needs a grant that names it.
+#[test]
+fn the_ipam_example_passes() -> Result<()> {
+    let name = "stable-addresses";
+    let node = Node::create()?;
+    let of_ptp = node.write("ptp.yaml", ptp_that_runs(name)?)?;
+    let own = example(name, "grant.yaml");
+    // That the host forwards is ptp's.
+    let kept = "host: sysctl net.ipv6.conf.*.forwarding *";
+    let grants = ["--grant", path(&own)?, "--grant", path(&of_ptp)?];
+    let words = [&grants[..], &["--keeps", kept]].concat();
+    let network = example(name, "network.conflist");
+    let report = run(&component(name), &network, &words, 0);
+    assert_passes(&report);
     Ok(())
 }
 
@@ -220,11 +243,7 @@ fn an_ipam_plugin_is_tested_through_another() -> Result<()> {
         |record: &Value| record["capability"] == "ipam" && record["verdict"] == "denied";
     assert!(tried.iter().any(is_denied), "{report:#}");
 
-    let shipped = fs::read_to_string(weir_kit::house().join("plugins/ptp/grant.yaml"))?;
-    let wider = shipped.replace("ipam: [", "ipam: [leases, ");
-    assert_ne!(shipped, wider);
-    let of_ptp = case.node.root().join("ptp.yaml");
-    fs::write(&of_ptp, wider)?;
+    let of_ptp = case.node.write("ptp.yaml", ptp_that_runs("leases")?)?;
     let words = ["--grant", path(&own)?, "--grant", path(&of_ptp)?];
     let report = case.run("host-local", &words, 0);
     let add = &report["steps"][1]["operations"];
