@@ -404,7 +404,7 @@ mod tests {
                 prop_assert_eq!(range.nth(count), address);
                 count += 1;
             }
-            prop_assert_eq!(count, (1 << (32 - prefix)) - 2);
+            prop_assert_eq!(count, (1u128 << (32 - prefix)) - 2);
             prop_assert_eq!(count, range.size());
             prop_assert!(!range.contains(subnet.network()));
             prop_assert!(!range.contains(subnet.broadcast()));
