@@ -18,7 +18,7 @@ pub mod codes;
 pub mod config;
 mod parameters;
 
-use weir_sdk::{AddResult, Error, Interface, Plugin, Request, check};
+use weir_sdk::{AddResult, Error, Plugin, Request, check};
 
 use attributes::Attributes;
 use config::Config;
@@ -66,8 +66,7 @@ impl Plugin for Tuning {
 
 /// The previous result, with what the container's interface has now.
 fn with_attributes(mut result: AddResult, ifname: &str, attributes: &Attributes) -> AddResult {
-    let is_tuned = |i: &&mut Interface| i.name == ifname && i.sandbox.is_some();
-    for interface in result.interfaces.iter_mut().filter(is_tuned) {
+    if let Some(interface) = result.container_interface_mut(ifname) {
         if let Some(mac) = attributes.mac {
             interface.mac = Some(mac.to_string());
         }
@@ -81,7 +80,7 @@ weir_sdk::export!(Tuning);
 #[cfg(test)]
 mod tests {
     use weir_sdk::testing::{FakeHost, Invocation};
-    use weir_sdk::{ErrorCode, Namespace, link, sysctl};
+    use weir_sdk::{ErrorCode, Interface, Namespace, link, sysctl};
 
     use super::*;
 

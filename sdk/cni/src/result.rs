@@ -149,6 +149,12 @@ impl AddResult {
         interfaces.filter(|interface| interface.sandbox.is_none())
     }
 
+    /// The interface of this name in the container, for a plugin that changes it.
+    pub fn container_interface_mut(&mut self, ifname: &str) -> Option<&mut Interface> {
+        let mut interfaces = self.interfaces.iter_mut();
+        interfaces.find(|interface| interface.name == ifname && interface.sandbox.is_some())
+    }
+
     /// The addresses, without their prefix lengths.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.ips.iter().map(|ip| ip.address.addr())

@@ -48,8 +48,7 @@ impl Plugin for {{type}} {
                 ..Changes::default()
             };
             link::update(Namespace::Container, &interface, changes)?;
-            let of_container = result.interfaces.iter_mut().filter(|i| i.sandbox.is_some());
-            for interface in of_container.filter(|i| i.name == request.ifname) {
+            if let Some(interface) = result.container_interface_mut(&request.ifname) {
                 interface.mtu = Some(mtu);
             }
         }
