@@ -1,0 +1,252 @@
+//! Capability `route`: routes that plugins add, and those that come with addresses. Policy routing does not exist, so
+//! that a look-up uses the tables `local` and `main`.
+
+mod of_address;
+mod resolve;
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::Call;
+use super::error::{EEXIST, ENETUNREACH, ESRCH, Result, error, refuse};
+use super::state::{Hop, Network, Way, network as read_network};
+use crate::bindings::OperationError;
+use crate::bindings::weir::cni::route::{Filter, NextHop, Route};
+use crate::bindings::weir::cni::types::{ErrorCode, IpAddress, IpFamily, LinkReference, Namespace};
+use resolve::{asked, resolve};
+
+pub(super) use of_address::{is_secondary, of_gone_address, of_link_up, of_new_address};
+
+pub(super) const MAIN_TABLE: u32 = 254;
+pub(super) const LOCAL_TABLE: u32 = 255;
+pub(super) const UNIVERSE: u8 = 0;
+pub(super) const LINK: u8 = 253;
+pub(super) const HOST: u8 = 254;
+
+/// Adds a route. Errors: `exists`; `not-found` for the link; `invalid`, for a gateway that cannot be reached for
+/// instance.
+pub fn add(namespace: Namespace, route: &Route) -> Result<()> {
+    changing("route.add", namespace, route).run(|machine| {
+        let network = machine.network(namespace)?;
+        let new = resolve(network, asked(network, route)?)?;
+        let like = network.routes.iter().position(|way| is_like(way, &new));
+        match like {
+            Some(_) if namespace == Namespace::Host || network.routes.contains(&new) => {
+                refuse(EEXIST)
+            }
+            Some(_) if new.is_ipv6() && new.gateway.is_some() => Err(error(
+                ErrorCode::Unsupported,
+                "the fake host does not have a second gateway to an IPv6 destination",
+            )),
+            Some(at) if !new.is_ipv6() => {
+                network.routes.insert(at, new);
+                Ok(())
+            }
+            _ => {
+                insert(network, new);
+                Ok(())
+            }
+        }
+    })
+}
+
+/// Adds a route in place of one with the same destination, table and priority, if there is one. Errors: `not-
+/// found` for the link, `invalid`.
+pub fn replace(namespace: Namespace, route: &Route) -> Result<()> {
+    changing("route.replace", namespace, route).run(|machine| {
+        let network = machine.network(namespace)?;
+        let new = resolve(network, asked(network, route)?)?;
+        match network.routes.iter_mut().find(|way| is_like(way, &new)) {
+            Some(like) => *like = new,
+            None => insert(network, new),
+        }
+        Ok(())
+    })
+}
+
+/// Removes a route. Errors: `not-found`.
+pub fn delete(namespace: Namespace, route: &Route) -> Result<()> {
+    changing("route.delete", namespace, route).run(|machine| {
+        let network = machine.network(namespace)?;
+        let wanted = asked(network, route)?;
+        let at = network.routes.iter().position(|way| is_meant(way, &wanted));
+        network.routes.remove(at.ok_or(ESRCH)?);
+        Ok(())
+    })
+}
+
+/// Returns the routes that match the filter. In the host, a filter without table and link reads the main table.
+/// Errors: `not-found` for the link.
+pub fn list(namespace: Namespace, filter: &Filter) -> Result<Vec<Route>> {
+    Call::of("route.list").within(namespace).run(|machine| {
+        let network = machine.look(namespace)?;
+        let selected = Selected::read(network, namespace, filter)?;
+        let ways = network.routes.iter().filter(|way| selected.has(way));
+        let (ipv4, ipv6): (Vec<&Way>, Vec<&Way>) = ways.partition(|way| !way.is_ipv6());
+        Ok(ipv4.into_iter().chain(ipv6).map(told).collect())
+    })
+}
+
+pub fn get(namespace: Namespace, to: IpAddress) -> Result<Route> {
+    let to = IpAddr::from(to);
+    Call::of("route.get")
+        .within(namespace)
+        .with(to)
+        .run(|machine| {
+            let network = machine.look(namespace)?;
+            let found = look_up(network, to).map(|way| told(&answer(network, way, to)));
+            found.ok_or_else(|| OperationError {
+                code: ErrorCode::NotFound,
+                ..ENETUNREACH.into()
+            })
+        })
+}
+
+/// A call about one route: its destination, and how it gets there.
+fn changing<'a>(function: &'static str, namespace: Namespace, route: &'a Route) -> Call<'a> {
+    let to = IpAddr::from(route.destination.address);
+    let mut text = format!("{to}/{}", route.destination.prefix_length);
+    if let Some(gateway) = route.gateway {
+        text += &format!(" via {}", IpAddr::from(gateway));
+    }
+    if let Some(table) = route.table {
+        text += &format!(" table {table}");
+    }
+    let call = Call::of(function).with(text);
+    match &route.link {
+        Some(link) => call.on(namespace, link),
+        None => call.within(namespace),
+    }
+}
+
+/// Puts a route behind those of its destination that the kernel prefers.
+fn insert(network: &mut Network, new: Way) {
+    let is_behind = |way: &Way| {
+        (way.destination, way.table) == (new.destination, new.table)
+            && way.priority.unwrap_or(0) > new.priority.unwrap_or(0)
+    };
+    let at = network.routes.iter().position(is_behind);
+    network
+        .routes
+        .insert(at.unwrap_or(network.routes.len()), new);
+}
+
+/// Whether one takes the other's place.
+fn is_like(one: &Way, other: &Way) -> bool {
+    let place = |way: &Way| (way.destination, way.table, way.priority.unwrap_or(0));
+    place(one) == place(other)
+}
+
+/// Whether a route is one to remove: what is left out matches any.
+fn is_meant(there: &Way, wanted: &Way) -> bool {
+    fn is_it<T: PartialEq>(wanted: Option<T>, there: Option<T>) -> bool {
+        wanted.is_none() || wanted == there
+    }
+    (there.destination, there.table, there.kind) == (wanted.destination, wanted.table, wanted.kind)
+        && is_it(wanted.scope, there.scope)
+        && is_it(wanted.protocol, there.protocol)
+        && is_it(wanted.priority.filter(|p| *p != 0), there.priority)
+        && is_it(wanted.link, there.link)
+        && is_it(wanted.gateway, there.gateway)
+        && is_it(wanted.source, there.source)
+        && is_it(wanted.mtu, there.mtu)
+        && is_it(wanted.advmss, there.advmss)
+        && (wanted.next_hops.is_empty() || wanted.next_hops == there.next_hops)
+}
+
+/// Removes the routes over a link that go when it is set down. Those to its own IPv4 addresses stay.
+pub(super) fn drop_of_link(network: &mut Network, index: u32) {
+    use crate::bindings::weir::cni::route::RouteKind;
+    let stays = |way: &Way| way.kind == RouteKind::Local && !way.is_ipv6();
+    network
+        .routes
+        .retain(|way| !way.is_over(index) || stays(way));
+}
+
+/// A filter of a list.
+struct Selected {
+    family: Option<IpFamily>,
+    destination: Option<IpNet>,
+    link: Option<u32>,
+    gateway: Option<IpAddr>,
+    table: Option<u32>,
+}
+
+impl Selected {
+    fn read(network: &Network, namespace: Namespace, filter: &Filter) -> Result<Self> {
+        let is_of_host = namespace == Namespace::Host && filter.link.is_none();
+        let link = filter.link.as_ref().map(|link| network.index(link));
+        Ok(Selected {
+            family: filter.family,
+            destination: filter.destination.map(read_network).transpose()?,
+            link: link.transpose()?,
+            gateway: filter.gateway.map(Into::into),
+            table: filter.table.or(is_of_host.then_some(MAIN_TABLE)),
+        })
+    }
+
+    fn has(&self, way: &Way) -> bool {
+        let by = |gateway| {
+            way.gateway == Some(gateway) || way.next_hops.iter().any(|h| h.gateway == Some(gateway))
+        };
+        let family = IpFamily::of(way.destination.addr());
+        self.family.is_none_or(|wanted| wanted == family)
+            && self.destination.is_none_or(|to| to == way.destination)
+            && self.link.is_none_or(|link| way.is_over(link))
+            && self.gateway.is_none_or(by)
+            && self.table.is_none_or(|table| table == way.table)
+    }
+}
+
+/// The route that is taken: of the own addresses first, then the one with the longest prefix, and of these the first.
+fn look_up(network: &Network, to: IpAddr) -> Option<&Way> {
+    [LOCAL_TABLE, MAIN_TABLE].into_iter().find_map(|table| {
+        let ways = network.routes.iter().rev();
+        let ways = ways.filter(|way| way.table == table && way.destination.contains(&to));
+        ways.max_by_key(|way| way.destination.prefix_len())
+    })
+}
+
+/// What is told of a route that is taken.
+fn answer(network: &Network, way: &Way, to: IpAddr) -> Way {
+    let own = network.addresses_of(way.link.unwrap_or_default());
+    let mut own = own.map(|held| held.address.addr());
+    Way {
+        destination: IpNet::from(to),
+        source: way
+            .source
+            .or_else(|| own.find(|own| own.is_ipv4() == to.is_ipv4())),
+        scope: Some(UNIVERSE),
+        ..way.clone()
+    }
+}
+
+fn told(way: &Way) -> Route {
+    Route {
+        destination: way.destination.into(),
+        gateway: way.gateway.map(Into::into),
+        link: way.link.map(LinkReference::Index),
+        source: way.source.map(Into::into),
+        table: Some(way.table),
+        scope: way.scope,
+        priority: way.priority,
+        mtu: way.mtu,
+        advmss: way.advmss,
+        protocol: way.protocol,
+        kind: way.kind,
+        on_link: way.on_link,
+        next_hops: way.next_hops.iter().map(Hop::told).collect(),
+    }
+}
+
+impl Hop {
+    fn told(&self) -> NextHop {
+        NextHop {
+            gateway: self.gateway.map(Into::into),
+            link: self.link.map(LinkReference::Index),
+            weight: self.weight,
+            on_link: self.on_link,
+        }
+    }
+}

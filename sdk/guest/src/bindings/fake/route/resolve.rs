@@ -1,0 +1,175 @@
+//! What a route that a plugin names becomes in the kernel, and which ones the kernel refuses.
+
+use std::net::IpAddr;
+
+use super::{HOST, LINK, MAIN_TABLE, UNIVERSE};
+use crate::bindings::fake::error::{
+    EHOSTUNREACH, EINVAL, ENETDOWN, ENETUNREACH, ENODEV, Result, invalid, refuse,
+};
+use crate::bindings::fake::state::{Hop, Network, Way, network as read_network};
+use crate::bindings::weir::cni::route::{Route, RouteKind};
+
+/// `IP6_RT_PRIO_USER`.
+const PRIORITY_OF_IPV6: u32 = 1024;
+
+/// `RTPROT_BOOT`.
+const PROTOCOL: u8 = 3;
+
+/// A route as a plugin names it, with the indexes of its links. Errors: `not-found` for a link, `invalid`.
+pub(super) fn asked(network: &Network, route: &Route) -> Result<Way> {
+    let index = |link| network.index(link);
+    let hops = route.next_hops.iter().map(|hop| {
+        Ok(Hop {
+            gateway: hop.gateway.map(Into::into),
+            link: hop.link.as_ref().map(index).transpose()?,
+            weight: hop.weight,
+            on_link: hop.on_link,
+        })
+    });
+    let way = Way {
+        gateway: route.gateway.map(Into::into),
+        link: route.link.as_ref().map(index).transpose()?,
+        source: route.source.map(Into::into),
+        table: route
+            .table
+            .filter(|table| *table != 0)
+            .unwrap_or(MAIN_TABLE),
+        scope: route.scope,
+        priority: route.priority,
+        mtu: route.mtu,
+        advmss: route.advmss,
+        protocol: route.protocol,
+        kind: route.kind,
+        on_link: route.on_link,
+        next_hops: hops.collect::<Result<_>>()?,
+        ..Way::new(read_network(route.destination)?)
+    };
+    match flaw(&way) {
+        Some(why) => Err(invalid(why)),
+        None => Ok(way),
+    }
+}
+
+fn flaw(way: &Way) -> Option<String> {
+    let to = way.destination;
+    let hops = &way.next_hops;
+    let gateways = || {
+        way.gateway
+            .into_iter()
+            .chain(hops.iter().filter_map(|hop| hop.gateway))
+    };
+    if to.trunc() != to {
+        return Some(format!(
+            "{to} has bits beyond its prefix: expected {}",
+            to.trunc()
+        ));
+    }
+    if !hops.is_empty() && (way.gateway.is_some() || way.link.is_some()) {
+        return Some("a route with next hops has no gateway and no link of its own".to_owned());
+    }
+    if let Some(hop) = hops.iter().find(|hop| !(1..=256).contains(&hop.weight)) {
+        return Some(format!("next hop weight {}: expected 1 to 256", hop.weight));
+    }
+    if let Some(gateway) = gateways().find(|by| way.is_ipv6() && by.is_ipv4()) {
+        return Some(format!("{to} cannot be reached over IPv4, by {gateway}"));
+    }
+    let source = way
+        .source
+        .filter(|source| source.is_ipv6() != way.is_ipv6())?;
+    Some(format!("the source {source} is not of the family of {to}"))
+}
+
+/// The route as the kernel has it then. Errors: `invalid`, `not-found`, `failed` for a link that is down.
+pub(super) fn resolve(network: &Network, way: Way) -> Result<Way> {
+    if !matches!(way.kind, RouteKind::Unicast | RouteKind::Local) {
+        let leads = way.gateway.is_some() || way.link.is_some() || !way.next_hops.is_empty();
+        return if leads {
+            refuse(EINVAL)
+        } else {
+            Ok(with_defaults(way))
+        };
+    }
+    if way.source.is_some_and(|source| !is_own(network, source)) {
+        return refuse(EINVAL);
+    }
+    for hop in &way.next_hops {
+        link_of(network, &way, hop.link, hop.gateway, hop.on_link)?;
+    }
+    let link = if way.next_hops.is_empty() {
+        Some(link_of(network, &way, way.link, way.gateway, way.on_link)?)
+    } else {
+        None
+    };
+    let way = with_defaults(way);
+    Ok(Way { link, ..way })
+}
+
+fn with_defaults(way: Way) -> Way {
+    let priority = way.priority.filter(|priority| *priority != 0);
+    Way {
+        scope: Some(scope(&way)),
+        priority: priority.or(way.is_ipv6().then_some(PRIORITY_OF_IPV6)),
+        protocol: way.protocol.or(Some(PROTOCOL)),
+        ..way
+    }
+}
+
+/// IPv6 has none.
+fn scope(way: &Way) -> u8 {
+    let is_direct = way.gateway.is_none() && way.next_hops.is_empty();
+    match way.kind {
+        _ if way.is_ipv6() => UNIVERSE,
+        _ if way.scope.is_some() => way.scope.unwrap_or(UNIVERSE),
+        RouteKind::Local => HOST,
+        RouteKind::Unicast if is_direct => LINK,
+        _ => UNIVERSE,
+    }
+}
+
+/// The link that a hop leads over.
+fn link_of(
+    network: &Network,
+    way: &Way,
+    link: Option<u32>,
+    gateway: Option<IpAddr>,
+    on_link: bool,
+) -> Result<u32> {
+    if let Some(index) = link
+        && !network.device(index)?.link.up
+        && way.kind != RouteKind::Local
+    {
+        return refuse(ENETDOWN);
+    }
+    match (link, gateway) {
+        (link, Some(gateway)) if !on_link => reach(network, link, gateway),
+        (Some(link), _) => Ok(link),
+        (None, _) => refuse(ENODEV),
+    }
+}
+
+/// The link over which a gateway is a neighbour.
+fn reach(network: &Network, link: Option<u32>, gateway: IpAddr) -> Result<u32> {
+    if gateway.is_ipv6() && is_own(network, gateway) {
+        return refuse(EINVAL);
+    }
+    let direct = network.routes.iter().filter(|way| {
+        (way.table, way.kind) == (MAIN_TABLE, RouteKind::Unicast)
+            && way.gateway.is_none()
+            && (link.is_none() || link == way.link)
+            && way.destination.contains(&gateway)
+    });
+    let nearest = direct.max_by_key(|way| way.destination.prefix_len());
+    let unreachable = if gateway.is_ipv4() {
+        ENETUNREACH
+    } else {
+        EHOSTUNREACH
+    };
+    nearest
+        .and_then(|way| way.link)
+        .ok_or_else(|| unreachable.into())
+}
+
+fn is_own(network: &Network, address: IpAddr) -> bool {
+    let mut own = network.addresses.iter().map(|held| held.address.addr());
+    own.any(|own| own == address)
+}
