@@ -91,6 +91,8 @@ mod request;
 pub mod route;
 pub mod store;
 pub mod sysctl;
+#[cfg(not(target_family = "wasm"))]
+pub mod testing;
 pub mod traffic;
 pub mod veth;
 

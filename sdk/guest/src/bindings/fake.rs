@@ -9,14 +9,25 @@
 #![allow(missing_docs)]
 
 mod address;
+mod conntrack;
 pub mod contract;
+mod device;
 mod error;
+mod firewall;
+mod firewalld;
+mod ipam;
 mod link;
+mod log;
 mod neighbour;
+mod packet;
 mod parameters;
+mod policy_rule;
 mod route;
 mod state;
+mod store;
 mod sysctl;
+mod traffic;
+mod undo;
 
 use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
@@ -74,6 +85,12 @@ pub(crate) fn install() -> Rc<RefCell<Host>> {
     let former = CURRENT.replace(Some(host.clone()));
     assert!(former.is_none(), "this thread has a fake host already");
     host
+}
+
+/// Notes that the host has run DEL of the IPAM plugin.
+pub(crate) fn release_addresses() {
+    // What the plugin would not learn, nobody does.
+    let _ = ipam::del();
 }
 
 /// Takes the host of this thread away.
