@@ -131,7 +131,60 @@ weir_sdk::export!(Labels);
 
 #[cfg(test)]
 mod tests {
+    use weir_sdk::testing::{FakeHost, Invocation};
+    use weir_sdk::{ErrorCode, codes};
+
     use super::*;
+
+    fn host() -> FakeHost {
+        let host = FakeHost::new();
+        host.create_pair("veth0", "eth0").expect("a pair");
+        host
+    }
+
+    fn invocation(label: &str) -> Invocation {
+        let config = format!(r#"{{"type": "labels", "label": "{label}"}}"#);
+        Invocation::new(config).with_previous(AddResult::default())
+    }
+
+    #[test]
+    fn the_interface_has_the_label_until_del() {
+        let host = host();
+        let labelled = invocation("{K8S_POD_NAME} on {network}").with_arg("K8S_POD_NAME", "web-0");
+        host.add::<Labels>(&labelled).unwrap();
+        host.check::<Labels>(&labelled).unwrap();
+        host.del::<Labels>(&labelled).unwrap();
+        assert_eq!(
+            host.changes(),
+            [
+                r#"link.update container eth0 alias="web-0 on test""#,
+                r#"link.update container eth0 alias="""#,
+            ]
+        );
+        let error = host.check::<Labels>(&labelled).unwrap_err();
+        assert_eq!(error.code, codes::NOT_AS_ATTACHED);
+    }
+
+    #[test]
+    fn an_interface_that_is_gone_is_missing_to_add_and_nothing_to_del() {
+        let host = host();
+        let other = invocation("x").with_ifname("net1");
+        let error = host.add::<Labels>(&other).unwrap_err();
+        assert!(error.msg.contains("`net1`"), "{error}");
+        host.del::<Labels>(&other).unwrap();
+        host.remove_container();
+        host.del::<Labels>(&invocation("x")).unwrap();
+        assert_eq!(host.changes(), [""; 0]);
+    }
+
+    #[test]
+    fn a_label_that_cannot_be_set_fails_add() {
+        let host = host();
+        host.fail_next("link.update", ErrorCode::Busy);
+        let error = host.add::<Labels>(&invocation("x")).unwrap_err();
+        assert_eq!(error.code, weir_sdk::Code::TRY_AGAIN_LATER);
+        assert!(error.msg.contains("alias of `eth0`"), "{error}");
+    }
 
     fn filled(label: &str) -> Result<String, Error> {
         let args: Args = "IgnoreUnknown=1;K8S_POD_NAME=web-0"

@@ -92,7 +92,72 @@ weir_sdk::export!(Loopback);
 
 #[cfg(test)]
 mod tests {
+    use weir_sdk::testing::{FakeHost, Invocation, SANDBOX};
+    use weir_sdk::{ErrorCode, codes};
+
     use super::*;
+
+    fn invocation() -> Invocation {
+        Invocation::new(r#"{"cniVersion": "1.1.0", "type": "loopback"}"#)
+    }
+
+    #[test]
+    fn the_interface_is_up_until_del() {
+        let host = FakeHost::new();
+        assert_eq!(
+            host.check::<Loopback>(&invocation()).unwrap_err().code,
+            NOT_LOOPBACK
+        );
+        let result = host.add::<Loopback>(&invocation()).unwrap();
+        let ips: Vec<IpNet> = result.ips.iter().map(|ip| ip.address).collect();
+        assert_eq!(ips, nets(&["127.0.0.1/8", "::1/128"]));
+        assert_eq!(result.interfaces[0].sandbox.as_deref(), Some(SANDBOX));
+        host.check::<Loopback>(&invocation()).unwrap();
+        host.del::<Loopback>(&invocation()).unwrap();
+        assert_eq!(
+            host.changes(),
+            [
+                "link.update container lo up=true",
+                "link.update container lo up=false"
+            ]
+        );
+        assert_eq!(
+            host.check::<Loopback>(&invocation()).unwrap_err().code,
+            NOT_LOOPBACK
+        );
+    }
+
+    #[test]
+    fn an_interface_with_a_foreign_address_is_as_it_was() {
+        let host = FakeHost::new();
+        let address = address::NewAddress::new("10.0.0.1/8".parse().unwrap());
+        host.arrange(|| address::add(Namespace::Container, LOOPBACK, address))
+            .unwrap();
+        assert_eq!(
+            host.add::<Loopback>(&invocation()).unwrap_err().code,
+            NOT_LOOPBACK
+        );
+        assert!(!link::get(Namespace::Container, LOOPBACK).unwrap().up);
+    }
+
+    #[test]
+    fn del_needs_no_container_and_reports_other_failures() {
+        let host = FakeHost::new();
+        host.fail_next("link.update", ErrorCode::Denied);
+        let error = host.del::<Loopback>(&invocation()).unwrap_err();
+        assert_eq!(error.code, codes::DENIED);
+        assert!(error.msg.starts_with("cannot set `lo` down"), "{error}");
+        host.remove_container();
+        host.del::<Loopback>(&invocation()).unwrap();
+    }
+
+    #[test]
+    fn the_previous_result_is_passed_on() {
+        let host = FakeHost::new();
+        let previous = result(&nets(&["10.1.0.2/24"]), "/run/netns/other".to_owned());
+        let after_another = invocation().with_previous(previous.clone());
+        assert_eq!(host.add::<Loopback>(&after_another).unwrap(), previous);
+    }
 
     fn nets(texts: &[&str]) -> Vec<IpNet> {
         texts.iter().map(|text| text.parse().unwrap()).collect()

@@ -14,6 +14,8 @@ pub mod codes;
 pub mod config;
 mod container;
 mod host;
+#[cfg(test)]
+mod tests;
 
 use weir_sdk::check::{self, wrong};
 use weir_sdk::link::Link;

@@ -81,7 +81,50 @@ weir_sdk::export!(Tuning);
 
 #[cfg(test)]
 mod tests {
+    use weir_sdk::testing::{FakeHost, Invocation};
+    use weir_sdk::{ErrorCode, Namespace, link, sysctl};
+
     use super::*;
+
+    const ARP_NOTIFY: &str = "net.ipv4.conf.eth0.arp_notify";
+
+    /// A host with an interface to tune, and what it is tuned with.
+    fn tuned() -> (FakeHost, Invocation) {
+        let host = FakeHost::new();
+        host.create_pair("veth0", "eth0").unwrap();
+        let config = r#"{"type": "tuning", "mtu": 1400, "promisc": true,
+            "sysctl": {"net.ipv4.conf.IFNAME.arp_notify": "1"}}"#;
+        let invocation = Invocation::new(config).with_previous(AddResult::default());
+        (host, invocation)
+    }
+
+    fn state() -> (u32, bool, String) {
+        let eth0 = link::get(Namespace::Container, "eth0").unwrap();
+        let arp_notify = sysctl::read(Namespace::Container, ARP_NOTIFY).unwrap();
+        (eth0.mtu, eth0.promiscuous, arp_notify)
+    }
+
+    #[test]
+    fn the_interface_is_tuned_and_restored_by_del() {
+        let (host, invocation) = tuned();
+        host.add::<Tuning>(&invocation).unwrap();
+        assert_eq!(state(), (1400, true, "1".to_owned()));
+        host.check::<Tuning>(&invocation).unwrap();
+        host.del::<Tuning>(&invocation).unwrap();
+        let (mtu, promiscuous, _) = state();
+        assert_eq!((mtu, promiscuous), (1500, false));
+        host.check::<Tuning>(&invocation).unwrap_err();
+        // There is no backup left.
+        host.del::<Tuning>(&invocation).unwrap();
+    }
+
+    #[test]
+    fn a_failing_add_changes_nothing() {
+        let (host, invocation) = tuned();
+        host.fail_next("link.update", ErrorCode::Invalid);
+        host.add::<Tuning>(&invocation).unwrap_err();
+        assert_eq!(state(), (1500, false, "0".to_owned()));
+    }
 
     fn interface(name: &str, sandbox: Option<&str>) -> Interface {
         Interface {

@@ -1,0 +1,147 @@
+//! Whole commands on the fake host.
+
+use weir_sdk::firewall::{self, Family};
+use weir_sdk::route::{self, Filter};
+use weir_sdk::testing::{FakeHost, Invocation, SANDBOX};
+use weir_sdk::{AddResult, Attachment, ErrorCode, IpConfig, IpNet, Namespace, Route, link, sysctl};
+
+use super::{Ptp, codes};
+
+const CONFIG: &str =
+    r#"{"type": "ptp", "ipMasq": true, "mtu": 1400, "ipam": {"type": "host-local"}}"#;
+
+fn net(text: &str) -> IpNet {
+    text.parse().unwrap()
+}
+
+/// A host whose IPAM plugin assigns an address of each family, and a route.
+fn host() -> FakeHost {
+    let host = FakeHost::new();
+    let ip = |address: &str, gateway: &str| IpConfig {
+        interface: None,
+        address: net(address),
+        gateway: gateway.parse().ok(),
+    };
+    host.answer_ipam(Ok(AddResult {
+        ips: vec![ip("10.1.0.5/24", "10.1.0.1"), ip("fd00::5/64", "fd00::1")],
+        routes: vec![Route::new(net("0.0.0.0/0"), None)],
+        ..AddResult::default()
+    }));
+    host
+}
+
+fn links(namespace: Namespace) -> Vec<String> {
+    let links = link::list(namespace, None, None).unwrap();
+    links.into_iter().map(|link| link.name).collect()
+}
+
+fn destinations(namespace: Namespace) -> Vec<IpNet> {
+    let filter = Filter {
+        table: Some(254),
+        ..Filter::default()
+    };
+    let routes = route::list(namespace, &filter).unwrap().into_iter();
+    routes.map(|route| route.destination.into()).collect()
+}
+
+/// How many containers are masqueraded.
+fn masqueraded() -> usize {
+    let elements = |set| firewall::list_elements(Namespace::Host, Family::Inet, set);
+    ["pods4", "pods6"]
+        .map(|set| elements(set).map_or(0, |all| all.len()))
+        .iter()
+        .sum()
+}
+
+#[test]
+fn what_add_makes_passes_check_and_goes_with_del() {
+    let host = host();
+    let result = host.add::<Ptp>(&Invocation::new(CONFIG)).unwrap();
+    let [own, eth0] = &result.interfaces[..] else {
+        panic!("{result:?}");
+    };
+    assert_eq!(
+        (eth0.name.as_str(), eth0.sandbox.as_deref()),
+        ("eth0", Some(SANDBOX))
+    );
+    assert_eq!((own.sandbox.as_deref(), eth0.mtu), (None, Some(1400)));
+    assert!(result.ips.iter().all(|ip| ip.interface == Some(1)));
+    assert_eq!(
+        destinations(Namespace::Host),
+        [net("10.1.0.5/32"), net("fd00::1/128"), net("fd00::5/128")]
+    );
+    assert!(destinations(Namespace::Container).contains(&net("0.0.0.0/0")));
+    assert_eq!(
+        sysctl::read(Namespace::Host, "net.ipv4.ip_forward").unwrap(),
+        "1"
+    );
+    assert_eq!(masqueraded(), 2);
+
+    let attached = Invocation::new(CONFIG).with_previous(result);
+    host.check::<Ptp>(&attached).unwrap();
+    host.del::<Ptp>(&attached).unwrap();
+    assert_eq!(links(Namespace::Host), ["lo"]);
+    assert_eq!(links(Namespace::Container), ["lo"]);
+    assert!(destinations(Namespace::Host).is_empty());
+    assert_eq!(masqueraded(), 0);
+    host.del::<Ptp>(&attached).unwrap();
+}
+
+#[test]
+fn an_add_that_fails_anywhere_leaves_nothing() {
+    for function in [
+        "ipam.add",
+        "sysctl.write",
+        "link.create",
+        "address.add",
+        "route.add",
+        "firewall.apply",
+    ] {
+        let host = host();
+        host.fail_next(function, ErrorCode::Exhausted);
+        host.add::<Ptp>(&Invocation::new(CONFIG))
+            .expect_err(function);
+        assert_eq!(links(Namespace::Host), ["lo"], "{function}");
+        assert!(destinations(Namespace::Host).is_empty(), "{function}");
+        assert_eq!(masqueraded(), 0, "{function}");
+        let calls = host.calls();
+        let is_released = calls.iter().any(|call| call.function == "ipam.del");
+        assert_eq!(is_released, function != "ipam.add", "{function}");
+    }
+}
+
+#[test]
+fn an_address_without_a_gateway_is_refused_before_anything_is_made() {
+    let host = host();
+    host.answer_ipam(Ok(AddResult {
+        ips: vec![IpConfig {
+            interface: None,
+            address: net("10.1.0.5/24"),
+            gateway: None,
+        }],
+        ..AddResult::default()
+    }));
+    let error = host.add::<Ptp>(&Invocation::new(CONFIG)).unwrap_err();
+    assert_eq!(error.code, codes::NO_GATEWAY);
+    assert_eq!(host.changes(), ["ipam.add", "ipam.del"]);
+}
+
+#[test]
+fn gc_keeps_valid_attachments() {
+    let host = host();
+    host.add::<Ptp>(&Invocation::new(CONFIG)).unwrap();
+    let network = Invocation::new(CONFIG);
+    host.gc::<Ptp>(&network, &[Attachment::new("5f3c", "eth0")])
+        .unwrap();
+    assert_eq!(masqueraded(), 2);
+    host.gc::<Ptp>(&network, &[]).unwrap();
+    assert_eq!(masqueraded(), 0);
+}
+
+#[test]
+fn status_is_the_ipam_plugins() {
+    let host = host();
+    host.status::<Ptp>(&Invocation::new(CONFIG)).unwrap();
+    host.fail_next("ipam.status", ErrorCode::Exhausted);
+    host.status::<Ptp>(&Invocation::new(CONFIG)).unwrap_err();
+}
