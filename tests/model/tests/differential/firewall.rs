@@ -6,7 +6,7 @@ use weir_grant::firewall::{
     ListChains, ListElements, ListRules, ListSets, Policy, Rule, Set, Statement, Value,
 };
 
-use crate::side::{Side, compare};
+use crate::side::{Side, compare_kernels};
 
 const TABLE: &str = "weir_test";
 
@@ -111,7 +111,7 @@ fn elements(set: &str, last: &[u8]) -> Elements {
 
 #[test]
 fn what_is_made_is_listed() {
-    compare(|side| {
+    compare_kernels(|side| {
         let jump = Statement::Jump("pods".to_owned());
         apply(
             side,
@@ -136,7 +136,7 @@ fn what_is_made_is_listed() {
 
 #[test]
 fn a_transaction_is_done_as_a_whole_or_not_at_all() {
-    compare(|side| {
+    compare_kernels(|side| {
         apply(
             side,
             vec![
@@ -164,7 +164,7 @@ fn a_transaction_is_done_as_a_whole_or_not_at_all() {
 
 #[test]
 fn elements_are_added_once() {
-    compare(|side| {
+    compare_kernels(|side| {
         apply(side, vec![Command::AddSet(set("addresses"))]);
         apply(
             side,
@@ -188,7 +188,7 @@ fn elements_are_added_once() {
 
 #[test]
 fn a_table_without_anything_to_delete() {
-    compare(|side| {
+    compare_kernels(|side| {
         apply(side, vec![Command::DeleteTable]);
         apply(side, vec![Command::FlushSet("addresses".to_owned())]);
         apply(side, vec![Command::AddChain(chain("one"))]);

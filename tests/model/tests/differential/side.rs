@@ -20,6 +20,9 @@ use weir_kernel::without_permit::SharedLock;
 use weir_kernel::{DynKernel, DynTransaction, Linux, Namespaces, Perform, Result, UndoLog};
 use weir_kit::gate;
 use weir_model::Node;
+use weir_sdk::testing::FakeHost;
+
+use crate::fake::Fake;
 
 pub(crate) const BOTH: [Namespace; 2] = [Namespace::Host, Namespace::Container];
 
@@ -36,8 +39,25 @@ pub(crate) struct Side {
     expected: Option<Vec<String>>,
 }
 
-/// Performs the same on both kernels.
+/// Performs the same on both kernels, and on the SDK's fake host.
 pub(crate) fn compare(act: impl Fn(&mut Side) + Send + Sync) {
+    let model = compare_kernels(&act);
+    let _host = FakeHost::new();
+    let fake = Side::new(Box::new(Fake::default()), None).run(&act);
+    assert_eq!(fake.len(), model.len(), "as many steps");
+    // The last two steps are about undoing.
+    let before_undoing = model.len().saturating_sub(2);
+    let pairs = fake.iter().zip(&model).take(before_undoing);
+    for (at, (fake, model)) in pairs.enumerate() {
+        assert_eq!(
+            fake, model,
+            "step {at}: the fake host (left) and the model (right)"
+        );
+    }
+}
+
+/// Performs the same on both kernels, and returns what they said.
+pub(crate) fn compare_kernels(act: impl Fn(&mut Side) + Send + Sync) -> Vec<String> {
     let node = Node::new();
     let model = Side::new(Box::new(node.kernel().for_add()), None).run(&act);
     let expected = model.clone();
@@ -70,6 +90,7 @@ pub(crate) fn compare(act: impl Fn(&mut Side) + Send + Sync) {
         );
     }
     assert_eq!(real.len(), model.len(), "as many steps");
+    model
 }
 
 /// Moves the calling thread to a new namespace.
