@@ -122,7 +122,8 @@ test-build: plugins-dev
 	$(collect-dev)
 	$(CARGO) build $(DEV) $(ALL) --bins --tests
 	@tests/setup c
-	@examples/pinned-gateway/build $(DEV_OUT)/weir-c wit target/c/pinned-gateway
+	@WEIR_C=$(DEV_OUT)/weir-c sdk/c/build target/c/pinned-gateway pinned-gateway \
+		examples/pinned-gateway/pinned_gateway.c
 	@tests/collect-components target/components target/c/pinned-gateway/pinned-gateway.wasm \
 		$(call built,$(BARE),debug,$(PLUGINS)) \
 		$(call built,$(WASI),debug,hostile $(EXAMPLES) $(GUESTS))

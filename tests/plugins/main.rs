@@ -1,6 +1,7 @@
 //! Third-party plugins: inspected, installed, tested, newly written; and those of `examples/` on a node.
 
 mod answers;
+mod c;
 mod catalogue;
 mod examples;
 mod expect;

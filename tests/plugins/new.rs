@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use weir_kit::{Node, assert_contains, binary, house};
+use weir_kit::{Node, assert_contains, binary, house, program};
 
 use crate::{json, path, said};
 
@@ -68,6 +68,71 @@ fn a_new_project_builds_and_passes_its_own_test() -> Result<()> {
     let text = said(&output);
     assert_eq!(output.status.code(), Some(3), "{text}");
     assert!(text.contains("denied  link.update"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn a_new_project_in_c_builds_and_passes_its_own_test() -> Result<()> {
+    let node = Node::create()?;
+    let project = node.root().join("mtu-limit");
+    let (sdk, directory) = (house(), path(&project)?);
+    let words = ["plugin", "new", "mtu-limit", directory, "--language", "c"];
+    let text = node.weir(&[&words[..], &["--sdk", path(&sdk)?]].concat())?;
+    assert_contains(&text, &["mtu_limit.c", "make test"]);
+    let make = |target: &str| {
+        let mut command = Command::new("make");
+        command.arg(target).current_dir(&project);
+        command
+            .env("WEIR", binary())
+            .env("WEIR_C", program("weir-c"));
+        command.output().context("run make")
+    };
+    let output = make("test")?;
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    assert_contains(&text, &["allowed link.update", "mtu=1400", "passed"]);
+
+    // Its test can fail: the plugin may not change the interface.
+    let grant = fs::read_to_string(project.join("grant.yaml"))?;
+    let narrow = grant.replace("verbs: [read, update]", "verbs: [read]");
+    assert_ne!(grant, narrow);
+    fs::write(project.join("grant.yaml"), narrow)?;
+    let output = make("test")?;
+    let text = said(&output);
+    assert!(!output.status.success(), "{text}");
+    assert_contains(&text, &["denied  link.update", "cannot set the MTU"]);
+
+    // A value of another type is the configuration's fault.
+    fs::write(project.join("grant.yaml"), grant)?;
+    let network = fs::read_to_string(project.join("network.conflist"))?;
+    for (value, why) in [
+        ("\"1400\"", "mtu: expected a whole number of 0 or more"),
+        ("67", "mtu: expected 68 to 65535, found 67"),
+    ] {
+        let wrong = network.replace("\"mtu\": 1400", &format!("\"mtu\": {value}"));
+        assert_ne!(network, wrong);
+        fs::write(project.join("network.conflist"), wrong)?;
+        assert_contains(&said(&make("test")?), &["error 7", why]);
+    }
+    Ok(())
+}
+
+#[test]
+fn the_sdk_for_c_is_used_from_a_checkout() -> Result<()> {
+    let node = Node::create()?;
+    let url = "https://example.org/weir.git";
+    let words = [
+        "plugin",
+        "new",
+        "mine",
+        "unused",
+        "--language",
+        "c",
+        "--sdk",
+        url,
+    ];
+    assert_contains(&node.exits(&words, 1)?, &["--language c", "`--sdk PATH`"]);
+    assert!(!node.root().join("unused").exists());
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 //! `ipam-plugin`. For the world `plugin`, `plugin.h` has its types and functions, `plugin.c` is compiled with the plugin,
 //! and `plugin_component_type.o` is linked with it, so that the module can be made a component.
 //!
-//! `examples/pinned-gateway` is such a plugin.
+//! `sdk/c/build` runs it, and `examples/pinned-gateway` is such a plugin.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};

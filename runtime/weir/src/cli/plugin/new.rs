@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use weir_grant::internal_grant;
 use weir_sandbox::Catalogue;
@@ -15,16 +15,15 @@ use crate::cli::output::{Answer, Format, print_line, show};
 /// The default source of the SDK: the repository of this weir, if its `Cargo.toml` names one.
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
-/// The project's files. `{{name}}`, `{{file}}`, `{{type}}` and `{{sdk}}` are replaced.
-const FILES: [(&str, &str); 7] = [
+/// A file of a project and its template. `{{name}}`, `{{file}}`, `{{type}}` and `{{sdk}}` are replaced in both.
+type File = (&'static str, &'static str);
+
+const RUST: &[File] = &[
     ("Cargo.toml", include_str!("template/Cargo.toml")),
     (".gitignore", include_str!("template/gitignore")),
     ("README.md", include_str!("template/README.md")),
-    ("grant.yaml", include_str!("template/grant.yaml")),
-    (
-        "network.conflist",
-        include_str!("template/network.conflist"),
-    ),
+    ("grant.yaml", GRANT),
+    ("network.conflist", NETWORK),
     ("src/lib.rs", include_str!("template/lib.rs")),
     (
         "tests/attachment.rs",
@@ -32,13 +31,53 @@ const FILES: [(&str, &str); 7] = [
     ),
 ];
 
+const C: &[File] = &[
+    ("Makefile", include_str!("template/c/Makefile")),
+    (".gitignore", include_str!("template/c/gitignore")),
+    ("README.md", include_str!("template/c/README.md")),
+    ("grant.yaml", GRANT),
+    ("network.conflist", NETWORK),
+    ("{{file}}.c", include_str!("template/c/plugin.c")),
+];
+
+/// The plugin does the same in each language.
+const GRANT: &str = include_str!("template/grant.yaml");
+const NETWORK: &str = include_str!("template/network.conflist");
+
+/// What a plugin is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Language {
+    Rust,
+    C,
+}
+
+impl Language {
+    fn files(self) -> &'static [File] {
+        match self {
+            Self::Rust => RUST,
+            Self::C => C,
+        }
+    }
+
+    /// The command that builds and tests the project.
+    fn test(self) -> &'static str {
+        match self {
+            Self::Rust => "cargo test",
+            Self::C => "make test",
+        }
+    }
+}
+
 #[derive(Args)]
 pub struct Arguments {
     /// The plugin's name: small letters, digits and hyphens.
     name: String,
     /// Where to write the project [default: a new directory of that name].
     directory: Option<PathBuf>,
-    /// The source of the SDK: a checkout of weir, or the URL of its repository.
+    /// What to write it in. C needs clang and a Rust toolchain.
+    #[arg(long, value_enum, default_value_t = Language::Rust)]
+    language: Language,
+    /// The source of the SDK: a checkout of weir, or the URL of its repository. For C, a checkout.
     #[arg(long, value_name = "PATH|URL")]
     sdk: Option<String>,
     #[command(flatten)]
@@ -48,24 +87,33 @@ pub struct Arguments {
 #[derive(Serialize)]
 struct Written {
     directory: PathBuf,
-    files: Vec<&'static str>,
+    files: Vec<String>,
+    /// What builds and tests it, in that directory.
+    #[serde(skip)]
+    test: &'static str,
 }
 
 pub fn run(arguments: &Arguments) -> Result<Answer> {
-    check_name(&arguments.name)?;
-    let sdk = sdk(arguments.sdk.as_deref())?;
+    let Arguments { name, language, .. } = arguments;
+    check_name(name)?;
+    let source = Source::find(arguments.sdk.as_deref())?;
+    let sdk = match language {
+        Language::Rust => source.of_dependency()?,
+        Language::C => source.checkout()?,
+    };
     let directory = arguments.directory.clone();
-    let directory = directory.unwrap_or_else(|| PathBuf::from(&arguments.name));
+    let directory = directory.unwrap_or_else(|| PathBuf::from(name));
     make(&directory)?;
-    for (file, template) in FILES {
-        write(
-            &directory.join(file),
-            &fill(template, &arguments.name, &sdk),
-        )?;
+    let mut files = Vec::new();
+    for (file, template) in language.files() {
+        let file = fill(file, name, &sdk);
+        write(&directory.join(&file), &fill(template, name, &sdk))?;
+        files.push(file);
     }
     let written = Written {
-        files: FILES.map(|(file, _)| file).to_vec(),
+        files,
         directory,
+        test: language.test(),
     };
     arguments.format.print(&written, print)?;
     Ok(Answer::Yes)
@@ -90,29 +138,67 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The source of the dependency, as in `Cargo.toml`.
-fn sdk(given: Option<&str>) -> Result<String> {
-    let place = match given {
-        Some(place) => place,
-        None if REPOSITORY.is_empty() => bail!(
-            "the source of the SDK is unknown: give a checkout of weir, `--sdk PATH`, or the URL of its repository, \
-             `--sdk URL`"
-        ),
-        None => REPOSITORY,
-    };
-    if place.contains("://") {
-        return Ok(format!("git = {}", serde_json::to_string(place)?));
+/// Where the SDK comes from.
+enum Source {
+    /// The URL of a repository.
+    Repository(String),
+    /// The directory `sdk/guest` of a checkout.
+    Crate(PathBuf),
+}
+
+impl Source {
+    fn find(given: Option<&str>) -> Result<Self> {
+        let place = match given {
+            Some(place) => place,
+            None if REPOSITORY.is_empty() => bail!(
+                "the source of the SDK is unknown: give a checkout of weir, `--sdk PATH`, or the URL of its repository, \
+                 `--sdk URL`"
+            ),
+            None => REPOSITORY,
+        };
+        if place.contains("://") {
+            return Ok(Self::Repository(place.to_owned()));
+        }
+        let path = fs::canonicalize(place).with_context(|| format!("--sdk {place}"))?;
+        let crates = [path.join("sdk/guest"), path];
+        let found = crates
+            .into_iter()
+            .find(|path| path.join("src/plugin.rs").exists());
+        let found = found.with_context(|| {
+            format!("--sdk {place}: expected a checkout of weir, which has a directory `sdk/guest`")
+        })?;
+        Ok(Self::Crate(found))
     }
-    let path = fs::canonicalize(place).with_context(|| format!("--sdk {place}"))?;
-    let crates = [path.join("sdk/guest"), path];
-    let found = crates
-        .iter()
-        .find(|path| path.join("src/plugin.rs").exists());
-    let found = found.with_context(|| {
-        format!("--sdk {place}: expected a checkout of weir, which has a directory `sdk/guest`")
-    })?;
-    // JSON and TOML escape text in the same way.
-    Ok(format!("path = {}", serde_json::to_string(found)?))
+
+    /// The source as a dependency in `Cargo.toml`. JSON and TOML escape text in the same way.
+    fn of_dependency(&self) -> Result<String> {
+        Ok(match self {
+            Self::Repository(url) => format!("git = {}", serde_json::to_string(url)?),
+            Self::Crate(path) => format!("path = {}", serde_json::to_string(path)?),
+        })
+    }
+
+    /// The checkout, as a value in a Makefile.
+    fn checkout(&self) -> Result<String> {
+        let Self::Crate(path) = self else {
+            bail!(
+                "--language c: the SDK for C is used from a checkout of weir: give it as `--sdk PATH`"
+            );
+        };
+        let checkout = path.ancestors().nth(2).unwrap_or(path);
+        ensure!(
+            checkout.join("sdk/c/build").is_file(),
+            "--sdk {}: it has no SDK for C, `sdk/c/build`",
+            checkout.display()
+        );
+        let text = checkout.to_str();
+        let text = text.filter(|text| !text.contains(['"', '#', '$', '`', '\\', '\n']));
+        let text = text.with_context(|| {
+            let checkout = checkout.display();
+            format!("--sdk {checkout}: a Makefile cannot name this path")
+        })?;
+        Ok(text.to_owned())
+    }
 }
 
 fn make(directory: &Path) -> Result<()> {
@@ -124,13 +210,14 @@ fn make(directory: &Path) -> Result<()> {
             ensure!(entries.next().is_none(), "`{shown}` is not empty");
         }
     }
-    for below in ["src", "tests"] {
-        fs::create_dir_all(directory.join(below)).with_context(|| format!("create `{shown}`"))?;
-    }
     Ok(())
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
+    if let Some(directory) = path.parent() {
+        let shown = directory.display();
+        fs::create_dir_all(directory).with_context(|| format!("create `{shown}`"))?;
+    }
     let written = fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.with_context(|| format!("write `{}`", path.display()))
 }
@@ -155,7 +242,7 @@ fn type_name(name: &str) -> String {
 fn print(written: &Written) {
     let directory = written.directory.display();
     print_line!("wrote {directory}: {}", written.files.join(", "));
-    print_line!("next: cd {directory} && cargo test");
+    print_line!("next: cd {directory} && {}", written.test);
 }
 
 #[cfg(test)]
@@ -176,8 +263,12 @@ mod tests {
 
     #[test]
     fn every_placeholder_is_replaced() {
-        for (file, template) in FILES {
-            let text = fill(template, "mtu-clamp", "path = \"/sdk\"");
+        for (file, template) in RUST.iter().chain(C) {
+            let text = fill(
+                &format!("{file} {template}"),
+                "mtu-clamp",
+                "path = \"/sdk\"",
+            );
             for word in ["name", "file", "type", "sdk"] {
                 assert!(!text.contains(&format!("{{{{{word}}}}}")), "{file}: {text}");
             }

@@ -1,4 +1,4 @@
-/* What the bindings and the plugin need of the C library. */
+/* What the bindings, the SDK and a plugin need of the C library. */
 #pragma once
 
 #include <stddef.h>
