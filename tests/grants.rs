@@ -529,7 +529,12 @@ fn shown_grants() -> Result<Vec<(PathBuf, String)>> {
             // What is given to a cluster is no grant: `manifests` looks at that.
             let of_cluster = ["examples/kubernetes", "examples/from-multus"];
             let is_of = |directory: &&str| file.starts_with(house().join(directory));
-            if is("yaml") && of_cluster.iter().any(is_of) {
+            // Nor are the options of `weir plugin test`, and what it expects.
+            let of_test = ["test.yaml", "expected.yaml"];
+            let is_of_test = file
+                .file_name()
+                .is_some_and(|name| of_test.iter().any(|of| name == *of));
+            if is("yaml") && (of_cluster.iter().any(is_of) || is_of_test) {
                 continue;
             }
             if is("yaml") {

@@ -232,7 +232,10 @@ fn a_difference_is_told_in_functions_and_networks() -> Result<()> {
     };
     let (blue, all) = (write("blue.yaml", "[blue]")?, write("all.yaml", "[\"*\"]")?);
     let text = node.stdout(&["grants", "diff", &blue, &all], 3)?;
-    assert!(text.contains("run on every network"), "{text}");
+    assert_contains(
+        &text,
+        &["can run on\n  * every network of the node's own\n    so far: the network `blue`"],
+    );
     assert!(!text.contains("They allow the same"), "{text}");
 
     // The shipped one, also where another has its place.

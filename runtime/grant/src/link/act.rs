@@ -306,7 +306,8 @@ impl Act for Move {
     fn act(&self) -> String {
         let (from, to, name) = (self.link.namespace, self.to, &self.name);
         let mut text = format!("move {} from {from} to {to}", self.link.title());
-        if *name != self.link.name {
+        // Of a link that the plugin may not know, the name that it keeps must not be told either.
+        if *name != self.link.name && !self.link.name.is_empty() {
             text += &format!(" as `{name}`");
         }
         text
