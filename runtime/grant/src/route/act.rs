@@ -15,28 +15,26 @@ reads!(List, Get);
 /// The next hops that are named one by one.
 const MOST_HOPS: usize = 4;
 
-impl Act for Add {
-    fn act(&self) -> String {
-        let text = written("add", &self.route, self.namespace);
-        format!("{text}{}", overlapping(self.overlap.as_ref()))
-    }
+/// Implements [`Act`] for operations that make a route, with their verbs.
+macro_rules! makes {
+    ($($operation:ty: $verb:literal;)+) => {$(
+        impl Act for $operation {
+            fn act(&self) -> String {
+                let text = written($verb, &self.route, self.namespace);
+                format!("{text}{}", overlapping(self.overlap.as_ref()))
+            }
 
-    fn severity(&self, invocation: &Invocation) -> Severity {
-        let overlap = self.overlap.as_ref();
-        severity(self.namespace, &self.route, overlap, invocation)
-    }
+            fn severity(&self, invocation: &Invocation) -> Severity {
+                let overlap = self.overlap.as_ref();
+                severity(self.namespace, &self.route, overlap, invocation)
+            }
+        }
+    )+};
 }
 
-impl Act for Replace {
-    fn act(&self) -> String {
-        let text = written("set", &self.route, self.namespace);
-        format!("{text}{}", overlapping(self.overlap.as_ref()))
-    }
-
-    fn severity(&self, invocation: &Invocation) -> Severity {
-        let overlap = self.overlap.as_ref();
-        severity(self.namespace, &self.route, overlap, invocation)
-    }
+makes! {
+    Add: "add";
+    Replace: "set";
 }
 
 impl Act for Delete {
