@@ -2,11 +2,12 @@
 //!
 //! With `UPDATE_DOCS=1` the page gets what they print now.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result, ensure};
-use serde_json::json;
+use anyhow::{Context, Result, anyhow, ensure};
+use serde_json::{Value, json};
 use weir_kit::{Container, Grant, Node, component, house};
 
 const FENCE: &str = "```";
@@ -34,7 +35,14 @@ fn node_of_the_page() -> Result<(Node, Container)> {
     call(&node, "add", &web_2, "web-2", 8081)?;
     call(&node, "del", &web_2, "web-2", 8081)?;
     let leases = node.root().join("var/lib/cni/networks/pods");
-    fs::write(leases.join("10.61.9.77"), "web-0\r\neth0")?;
+    let lease = leases.join("10.61.9.77");
+    fs::write(&lease, "web-0\r\neth0")?;
+    // Old enough not to be of an ADD under way.
+    let an_hour_ago = SystemTime::now() - Duration::from_secs(3600);
+    File::options()
+        .write(true)
+        .open(lease)?
+        .set_modified(an_hour_ago)?;
     let files = node.root().join("root");
     fs::create_dir_all(&files)?;
     let wider = Grant {
@@ -92,9 +100,12 @@ fn printed(command: &str, node: &Node) -> Result<String> {
 }
 
 /// Text without what is another one with each run: times, digests, generated names, and the widths of
-/// columns that follow from them.
+/// columns that follow from them; of a record, its keys.
 fn steady(text: &str) -> Vec<String> {
     let lines = text.lines().map(|line| {
+        if let Ok(Value::Object(record)) = serde_json::from_str(line) {
+            return record.keys().cloned().collect::<Vec<_>>().join(" ");
+        }
         let words: Vec<&str> = line.split_whitespace().collect();
         let steady = words.iter().enumerate().map(|(at, word)| {
             let is_time = words.get(at + 1).is_some_and(|unit| is_unit(unit));
@@ -149,5 +160,20 @@ fn the_review_of_a_plugin_shows_real_output() -> Result<()> {
         "docs/review.md is not what weir prints; UPDATE_DOCS=1 updates it"
     );
     assert_eq!(shown.len(), real.len(), "docs/review.md has other lines");
+
+    // What a SIEM takes in is as its schema says.
+    let mut schema: Value = serde_json::from_str(&node.stdout(&["audit", "schema"], 0)?)?;
+    schema["oneOf"] = json!([{ "$ref": "#/$defs/joined" }]);
+    let schema = jsonschema::draft202012::new(&schema)?;
+    let records = again.lines().filter(|line| line.starts_with('{'));
+    let records: Vec<Value> = records
+        .map(serde_json::from_str)
+        .collect::<Result<_, _>>()?;
+    assert!(!records.is_empty());
+    for record in records {
+        schema
+            .validate(&record)
+            .map_err(|error| anyhow!("{error}: {record}"))?;
+    }
     Ok(())
 }

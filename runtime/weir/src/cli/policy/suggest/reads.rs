@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use weir_grant::operation_names::function;
 use weir_grant::rule::{RuleFields, capabilities, merge, rules_of};
-use weir_grant::{Capabilities, Capability, Verb};
+use weir_grant::{Capabilities, Capability, Namespace, Verb};
 
 /// The functions of a component that only read, by capability.
 pub type ReadingFunctions = BTreeMap<Capability, Vec<String>>;
@@ -13,7 +13,7 @@ pub type ReadingFunctions = BTreeMap<Capability, Vec<String>>;
 /// What became of the reads that were not recorded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Reads {
-    /// Imported functions that the grant now allows for each object of the capability that it is written for.
+    /// Imported functions that the grant now allows: for what it changes on the host, and for everything in the container.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub added_for: ReadingFunctions,
     /// Imported functions of capabilities without a rule: nothing shows what they are called for.
@@ -38,8 +38,7 @@ impl Reads {
             if rules.is_empty() && !functions.is_empty() {
                 reads.unknown_for.insert(capability, functions);
             } else if !functions.is_empty() && !rules.iter().any(may_read) {
-                rules = rules.iter().map(with_read).collect();
-                rules = merge(rules);
+                rules = merge(with_reads(&rules));
                 reads.added_for.insert(capability, functions);
             }
             all.extend(rules);
@@ -60,10 +59,25 @@ fn may_read(rule: &RuleFields) -> bool {
     rule.verbs().contains(&Verb::Read)
 }
 
-fn with_read(rule: &RuleFields) -> RuleFields {
-    let mut verbs = rule.verbs();
-    verbs.push(Verb::Read);
-    rule.clone().with("verbs", verbs)
+/// Rules that allow reading as well: on the host what they are about. In the container everything, since a plugin lists
+/// there what it then looks for.
+fn with_reads(rules: &[RuleFields]) -> Vec<RuleFields> {
+    let container = Namespace::Container.word();
+    let is_of_container = |rule: &RuleFields| rule.names("namespace", container);
+    let read = |rule: &RuleFields| {
+        if is_of_container(rule) {
+            return rule.clone();
+        }
+        let mut verbs = rule.verbs();
+        verbs.push(Verb::Read);
+        rule.clone().with("verbs", verbs)
+    };
+    let mut with: Vec<RuleFields> = rules.iter().map(read).collect();
+    if let Some(rule) = rules.iter().find(|rule| is_of_container(rule)) {
+        let all = RuleFields::new(rule.capability).with("namespace", [container]);
+        with.push(all.with("verbs", [Verb::Read]));
+    }
+    with
 }
 
 #[cfg(test)]
@@ -77,7 +91,8 @@ mod tests {
 
     #[test]
     fn what_is_written_may_be_read() {
-        let text = r#"{"link": [{"namespace": "host", "kinds": ["bridge"], "verbs": ["create"]}]}"#;
+        let text = r#"{"link": [{"namespace": "host", "kinds": ["bridge"], "verbs": ["create"]},
+                                {"namespace": "container", "kinds": ["veth"], "verbs": ["delete"]}]}"#;
         let mut suggested: Capabilities = serde_json::from_str(text).expect("rules");
         let imported = imported(&[
             (Capability::Link, &["create", "get"]),
@@ -90,6 +105,8 @@ mod tests {
         assert_eq!((reads.added_for.len(), reads.unknown_for.len()), (1, 1));
         let rules = serde_json::to_string(&suggested).expect("JSON");
         assert!(rules.contains(r#""verbs":["create","read"]"#), "{rules}");
+        let all = r#"{"namespace":"container","verbs":["read"]}"#;
+        assert!(rules.contains(all), "{rules}");
     }
 
     #[test]
