@@ -141,7 +141,7 @@ fn is_generated(word: &str) -> bool {
 fn is_mac(word: &str) -> bool {
     let octets: Vec<&str> = word.split(':').collect();
     let is_octet = |octet: &&str| octet.len() == 2 && octet.chars().all(|c| c.is_ascii_hexdigit());
-    octets.len() == 6 && octets.iter().all(|octet| is_octet(octet))
+    octets.len() == 6 && octets.iter().all(is_octet)
 }
 
 #[test]

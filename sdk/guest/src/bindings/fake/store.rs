@@ -12,17 +12,6 @@ const MOST_OPEN: usize = 16;
 const LONGEST_KEY: usize = 255;
 const LARGEST_VALUE: usize = 64 << 10;
 
-/// The functions of an open store.
-pub(crate) const OF_TRANSACTION: &[&str] = &[
-    "store.get",
-    "store.put",
-    "store.claim",
-    "store.delete",
-    "store.keys",
-    "store.find",
-    "store.commit",
-];
-
 type Values = BTreeMap<String, Vec<u8>>;
 
 /// An open store. Dropping it undoes what was not committed and releases the lock.
