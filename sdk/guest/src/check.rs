@@ -5,7 +5,7 @@ use std::fmt::Display;
 use ipnet::IpNet;
 
 use crate::link::{self, Link};
-use crate::route::{self, Route};
+use crate::route::{self, Filter, Route};
 use crate::{
     AddResult, Context, Error, Interface, IpConfig, Namespace, Outcome, Request, address, codes,
 };
@@ -102,27 +102,36 @@ pub fn addresses(ifname: &str, ips: &[IpConfig]) -> Result<(), Error> {
 /// Fails unless every route of the previous result exists, a default route by any gateway, and a route to the subnet of
 /// every address.
 pub fn routes(previous: &AddResult) -> Result<(), Error> {
-    for ip in &previous.ips {
-        route(&Route::new(ip.address.trunc()))?;
+    if previous.ips.is_empty() && previous.routes.is_empty() {
+        return Ok(());
     }
-    for expected in &previous.routes {
-        let any_gateway = expected.dst.prefix_len() == 0;
-        let expected = Route::from(expected);
-        route(&Route {
-            gateway: expected.gateway.filter(|_| !any_gateway),
-            ..expected
-        })?;
+    // One list for all of them.
+    let present = route::list(Namespace::Container, &Filter::default());
+    let present = present.context(ROUTES)?;
+    let subnets = previous.ips.iter().map(|ip| Route::new(ip.address.trunc()));
+    let expected = subnets.chain(previous.routes.iter().map(Route::from));
+    for mut route in expected {
+        if route.destination().prefix_len() == 0 {
+            route.gateway = None;
+        }
+        if !present.iter().any(|other| other.leads_as(&route)) {
+            return Err(missing(&route));
+        }
     }
     Ok(())
 }
 
+const ROUTES: &str = "cannot list the container's routes";
+
+fn missing(route: &Route) -> Error {
+    wrong(format!("{route} is missing"))
+}
+
 /// Fails unless the container has a route, as [`route::exists`] finds it.
 pub fn route(expected: &Route) -> Result<(), Error> {
-    let exists = route::exists(Namespace::Container, expected)
-        .context("cannot list the container's routes")?;
-    if exists {
+    if route::exists(Namespace::Container, expected).context(ROUTES)? {
         Ok(())
     } else {
-        Err(wrong(format!("{expected} is missing")))
+        Err(missing(expected))
     }
 }

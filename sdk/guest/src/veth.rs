@@ -122,7 +122,8 @@ fn refuse_existing(ifname: &str) -> Result<(), Error> {
 /// [`codes::NOT_AS_ATTACHED`].
 pub fn check<C>(request: &Request<C>, previous: &AddResult) -> Result<Veth, Error> {
     let container = check::container_interface(request, previous, KIND)?;
-    for interface in previous.on_host() {
+    // A bridge, which is no end of it, comes first.
+    for interface in previous.on_host().rev() {
         let name = interface.name.as_str();
         let link = link::find(Namespace::Host, name);
         let link = link.context(format!("cannot read interface `{name}`"))?;

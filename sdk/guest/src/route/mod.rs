@@ -85,6 +85,17 @@ impl Route {
         }
     }
 
+    /// Whether it has another's destination, and where the other has them its gateway, itself or as one of its next hops,
+    /// and its table.
+    pub(crate) fn leads_as(&self, other: &Route) -> bool {
+        let gateway = other.gateway;
+        let has_gateway = gateway.is_none()
+            || self.gateway == gateway
+            || self.next_hops.iter().any(|hop| hop.gateway == gateway);
+        let has_table = other.table.is_none() || self.table == other.table;
+        self.destination().trunc() == other.destination().trunc() && has_gateway && has_table
+    }
+
     /// Takes the gateway to be on the link, although no subnet of the link contains it.
     #[must_use]
     pub fn on_link(self) -> Self {
