@@ -145,7 +145,7 @@ fn in_c_there_are_chained_plugins_only() -> Result<()> {
             kind,
         ];
         let words = [&words[..], &["--sdk", path(&house)?]].concat();
-        let why = format!("--kind {kind}: in C there is a template for `chained` only");
+        let why = format!("--kind {kind}: the SDK for C has a template for chained plugins only");
         assert_contains(&node.exits(&words, 1)?, &[&why, "`--language rust`"]);
         assert!(!node.root().join("unused").exists());
     }

@@ -1,5 +1,7 @@
 //! The projects that `weir plugin new` writes, by what a plugin is and what it is written in.
 
+use std::fmt;
+
 use clap::ValueEnum;
 
 /// A file of a project and its template, in both of which placeholders are replaced.
@@ -23,13 +25,21 @@ pub enum Language {
     C,
 }
 
-/// There is no template of a kind in a language.
+/// As the command line has it.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Chained => "chained",
+            Self::Main => "main",
+            Self::Ipam => "ipam",
+        })
+    }
+}
+
+/// There is no template of a kind in C.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "--kind {}: in C there is a template for `chained` only: give `--language rust`, or write the project of a \
-     chained plugin and call what the contract has for this kind, see wit/README.md", word(*.0)
-)]
-pub struct NoTemplate(pub Kind);
+#[error("--kind {0}: the SDK for C has a template for chained plugins only: use `--language rust`")]
+pub struct NotInC(pub Kind);
 
 /// The templates of a project.
 pub struct Project {
@@ -45,13 +55,13 @@ pub struct Project {
 
 impl Project {
     /// Returns the project of a kind in a language.
-    pub fn of(kind: Kind, language: Language) -> Result<Self, NoTemplate> {
+    pub fn of(kind: Kind, language: Language) -> Result<Self, NotInC> {
         let (files, test) = match (language, kind) {
             (Language::Rust, Kind::Chained) => (RUST_CHAINED, "cargo test"),
             (Language::Rust, Kind::Main) => (RUST_MAIN, "cargo test"),
             (Language::Rust, Kind::Ipam) => (RUST_IPAM, "cargo test"),
             (Language::C, Kind::Chained) => (C_CHAINED, "make test"),
-            (Language::C, Kind::Main | Kind::Ipam) => return Err(NoTemplate(kind)),
+            (Language::C, Kind::Main | Kind::Ipam) => return Err(NotInC(kind)),
         };
         let (description, besides) = match kind {
             Kind::Chained => ("Caps the MTU of a container's interface", ""),
@@ -115,15 +125,6 @@ const C_CHAINED: &[File] = &[
     ("{{file}}.c", include_str!("template/c/plugin.c")),
 ];
 
-/// A kind as the command line has it.
-fn word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Chained => "chained",
-        Kind::Main => "main",
-        Kind::Ipam => "ipam",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,10 +134,10 @@ mod tests {
         for kind in Kind::value_variants() {
             assert!(Project::of(*kind, Language::Rust).is_ok(), "{kind:?}");
             let in_c = Project::of(*kind, Language::C).err();
-            let missing = (*kind != Kind::Chained).then_some(NoTemplate(*kind));
+            let missing = (*kind != Kind::Chained).then_some(NotInC(*kind));
             assert_eq!(in_c, missing);
             let value = kind.to_possible_value().map(|v| v.get_name().to_owned());
-            assert_eq!(value.as_deref(), Some(word(*kind)));
+            assert_eq!(value.as_deref(), Some(&*kind.to_string()));
         }
     }
 }
