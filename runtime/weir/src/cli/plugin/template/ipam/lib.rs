@@ -68,8 +68,8 @@ weir_sdk::export!({{type}});
 
 #[cfg(test)]
 mod tests {
-    use weir_sdk::testing::{FakeHost, Invocation};
     use weir_sdk::Attachment;
+    use weir_sdk::testing::{FakeHost, Invocation};
 
     use super::*;
 
