@@ -3,14 +3,11 @@
 //! With `UPDATE_DOCS=1` the page gets what they print now.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::{Value, json};
-use weir_kit::{Container, Grant, Node, component, house};
-
-const FENCE: &str = "```";
+use weir_kit::{Container, Grant, Node, component, house, page};
 
 /// A node with a network that `bridge`, `portmap` and `hostile` make, and two containers, of which one is gone; a lease of no
 /// container; and in `/root` a wider grant for `hostile` and another component.
@@ -66,24 +63,6 @@ fn call(node: &Node, command: &str, container: &Container, id: &str, port: u16) 
     Ok(())
 }
 
-/// What the page would be if its commands ran now.
-fn run_again(page: &str, node: &Node) -> Result<String> {
-    let mut lines = page.lines();
-    let mut again = String::new();
-    while let Some(line) = lines.next() {
-        again += &format!("{line}\n");
-        let Some(command) = line.strip_prefix("$ weir ") else {
-            continue;
-        };
-        again += &printed(command, node)?;
-        lines
-            .find(|line| *line == FENCE)
-            .with_context(|| format!("the block of `{command}` has an end"))?;
-        again += &format!("{FENCE}\n");
-    }
-    Ok(again)
-}
-
 /// What a command prints on the node, as if its root were `/`.
 fn printed(command: &str, node: &Node) -> Result<String> {
     let root = node.root().to_str().context("a path is text")?;
@@ -99,67 +78,13 @@ fn printed(command: &str, node: &Node) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?.replace(root, ""))
 }
 
-/// Text without what is another one with each run: times, digests, generated names, and the widths of
-/// columns that follow from them; of a record, its keys.
-fn steady(text: &str) -> Vec<String> {
-    let lines = text.lines().map(|line| {
-        if let Ok(Value::Object(record)) = serde_json::from_str(line) {
-            return record.keys().cloned().collect::<Vec<_>>().join(" ");
-        }
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let steady = words.iter().enumerate().map(|(at, word)| {
-            let is_time = words.get(at + 1).is_some_and(|unit| is_unit(unit));
-            if is_time || is_generated(word) {
-                "…"
-            } else {
-                word
-            }
-        });
-        steady.collect::<Vec<_>>().join(" ")
-    });
-    lines.collect()
-}
-
-fn is_unit(word: &str) -> bool {
-    ["µs", "ms", "s"].contains(&word)
-}
-
-fn is_generated(word: &str) -> bool {
-    let like = |pattern: &str| {
-        let same = |(c, p): (char, char)| if p == '0' { c.is_ascii_digit() } else { c == p };
-        word.len() >= pattern.len() && word.chars().zip(pattern.chars()).all(same)
-    };
-    is_unit(word)
-        || is_mac(word)
-        || word.starts_with("sha256:")
-        || word.contains("veth")
-        || like("0000-00-00")
-        || like("00:00:00")
-}
-
-/// Whether a word is the address of a link, which the kernel chooses.
-fn is_mac(word: &str) -> bool {
-    let octets: Vec<&str> = word.split(':').collect();
-    let is_octet = |octet: &&str| octet.len() == 2 && octet.chars().all(|c| c.is_ascii_hexdigit());
-    octets.len() == 6 && octets.iter().all(is_octet)
-}
-
 #[test]
 fn the_review_of_a_plugin_shows_real_output() -> Result<()> {
-    let path: PathBuf = house().join("docs/review.md");
-    let page = fs::read_to_string(&path)?;
+    let path = "docs/review.md";
+    let text = fs::read_to_string(house().join(path))?;
     let (node, _web_1) = node_of_the_page()?;
-    let again = run_again(&page, &node)?;
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &again)?;
-    }
-    let (shown, real) = (steady(&page), steady(&again));
-    let differs = shown.iter().zip(&real).find(|(shown, real)| shown != real);
-    assert_eq!(
-        differs, None,
-        "docs/review.md is not what weir prints; UPDATE_DOCS=1 updates it"
-    );
-    assert_eq!(shown.len(), real.len(), "docs/review.md has other lines");
+    let again = page::run_again(&text, |command| printed(command, &node))?;
+    page::check(path, &text, &again)?;
 
     // What a SIEM takes in is as its schema says.
     let mut schema: Value = serde_json::from_str(&node.stdout(&["audit", "schema"], 0)?)?;

@@ -18,6 +18,7 @@ pub mod kernel_peer;
 pub mod memory;
 pub mod namespace;
 pub mod node;
+pub mod page;
 mod peers;
 pub mod plugin;
 pub mod probe;

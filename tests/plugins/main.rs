@@ -3,6 +3,7 @@
 mod answers;
 mod c;
 mod catalogue;
+mod cookbook;
 mod examples;
 mod expect;
 mod inspect;

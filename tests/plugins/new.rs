@@ -2,72 +2,153 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use serde_json::Value;
 use weir_kit::{Node, assert_contains, binary, house, program};
 
 use crate::{json, path, said};
 
+/// A new project in Rust.
+struct Project {
+    /// Where its component is.
+    component: PathBuf,
+    directory: PathBuf,
+    _node: Node,
+}
+
+impl Project {
+    fn write(name: &str, kind: &[&str]) -> Result<Self> {
+        let node = Node::create()?;
+        let directory = node.root().join(name);
+        let house = house();
+        let sdk = ["--sdk", path(&house)?, "--output", "json"];
+        let words = [&["plugin", "new", name, path(&directory)?], kind, &sdk].concat();
+        let written = json(&node, &words, 0);
+        let files = written["files"].as_array().context("a list")?;
+        let is_written = |file: &Value| directory.join(file.as_str().unwrap_or_default()).is_file();
+        assert!(files.iter().all(is_written), "{written:#}");
+
+        // Most of what it needs is built already, with the house's profile `dev`.
+        symlink(
+            house.join("target").canonicalize()?,
+            directory.join("target"),
+        )?;
+        // The lock file of this repository: the test needs no network.
+        fs::copy(house.join("Cargo.lock"), directory.join("Cargo.lock"))?;
+        let file = format!("{}.wasm", name.replace('-', "_"));
+        let component = directory.join("target/wasm32-wasip2/release").join(file);
+        Ok(Self {
+            component,
+            directory,
+            _node: node,
+        })
+    }
+
+    fn cargo(&self, words: &[&str]) -> Result<String> {
+        let output = Command::new("cargo")
+            .args(words)
+            .args(["--offline", "--target-dir", "target", "--config"])
+            .arg(house().join("Cargo.toml"))
+            .current_dir(&self.directory)
+            .env("WEIR", binary())
+            .env("CARGO_NET_OFFLINE", "true")
+            .output()
+            .context("run cargo")?;
+        let text = said(&output);
+        assert!(output.status.success(), "{text}");
+        Ok(text)
+    }
+
+    /// Builds it and runs its tests, among which are these.
+    fn passes(&self, tests: &[&str]) -> Result<()> {
+        let text = self.cargo(&["test"])?;
+        let passed = |test: &&str| format!("test {test} ... ok");
+        let passed: Vec<String> = tests.iter().map(passed).collect();
+        let passed: Vec<&str> = passed.iter().map(String::as_str).collect();
+        assert_contains(
+            &text,
+            &["test it_attaches_and_leaves_nothing_behind ... ok"],
+        );
+        assert_contains(&text, &passed);
+        Ok(())
+    }
+
+    /// Its test fails under a grant with one thing less, and says which.
+    fn fails_without(&self, allowed: &str, instead: &str, why: &str) -> Result<()> {
+        let grant = self.directory.join("grant.yaml");
+        let whole = fs::read_to_string(&grant)?;
+        let narrow = whole.replace(allowed, instead);
+        assert_ne!(whole, narrow);
+        fs::write(&grant, narrow)?;
+        let output = Command::new(binary())
+            .args(["plugin", "test"])
+            .arg(&self.component)
+            .arg(self.directory.join("network.conflist"))
+            .output()?;
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(3), "{text}");
+        assert_contains(&text, &[why]);
+        Ok(())
+    }
+}
+
 #[test]
 fn a_new_project_builds_and_passes_its_own_test() -> Result<()> {
+    let project = Project::write("mtu-clamp", &[])?;
+    project.passes(&[
+        "tests::more_than_the_configuration_allows_is_changed_and_nothing_else",
+        "tests::an_mtu_that_no_link_may_have_is_refused",
+        "tests::a_link_that_cannot_be_changed_fails_add",
+    ])?;
+    let (both, one) = ("verbs: [read, update]", "verbs: [read]");
+    project.fails_without(both, one, "denied  link.update")
+}
+
+#[test]
+fn a_new_main_plugin_builds_and_passes_its_own_test() -> Result<()> {
+    let project = Project::write("own-pair", &["--kind", "main"])?;
+    project.passes(&[
+        "tests::the_pair_is_there_until_del",
+        "tests::nothing_is_made_without_an_address",
+    ])?;
+    project.fails_without("ipam: [host-local, static]", "ipam: []", "denied  ipam.run")
+}
+
+#[test]
+fn a_new_ipam_plugin_builds_and_passes_its_own_test() -> Result<()> {
+    let project = Project::write("first-free", &["--kind", "ipam"])?;
+    project.passes(&[
+        "tests::each_container_gets_the_first_free_address_of_each_family",
+        "tests::gc_releases_what_belongs_to_no_valid_attachment",
+    ])?;
+    let (both, one) = ("verbs: [read, write]", "verbs: [read]");
+    project.fails_without(both, one, "denied  store.open")
+}
+
+/// What has no template is not written as something else.
+#[test]
+fn in_c_there_are_chained_plugins_only() -> Result<()> {
     let node = Node::create()?;
-    let project = node.root().join("mtu-clamp");
-    let (sdk, directory) = (house(), path(&project)?);
-    let words = [
-        "plugin",
-        "new",
-        "mtu-clamp",
-        directory,
-        "--sdk",
-        path(&sdk)?,
-        "--output",
-        "json",
-    ];
-    let written = json(&node, &words, 0);
-    let files = written["files"].as_array().context("a list")?;
-    assert!(
-        files
-            .iter()
-            .all(|file| project.join(file.as_str().unwrap_or_default()).is_file())
-    );
-
-    // Most of what it needs is built already, with the house's profile `dev`.
-    let target = house().join("target");
-    symlink(target.canonicalize()?, project.join("target"))?;
-    // The lock file of this repository: the test needs no network.
-    fs::copy(house().join("Cargo.lock"), project.join("Cargo.lock"))?;
-    let output = Command::new("cargo")
-        .args(["test", "--offline", "--target-dir", "target", "--config"])
-        .arg(house().join("Cargo.toml"))
-        .current_dir(&project)
-        .env("WEIR", binary())
-        .env("CARGO_NET_OFFLINE", "true")
-        .output()
-        .context("run cargo")?;
-    let text = said(&output);
-    assert!(output.status.success(), "{text}");
-    assert_contains(
-        &text,
-        &[
-            "test tests::only_more_than_the_configuration_allows_is_changed ... ok",
-            "test it_attaches_and_leaves_nothing_behind ... ok",
-        ],
-    );
-
-    // Its test can fail: the plugin may not change the interface.
-    let grant = fs::read_to_string(project.join("grant.yaml"))?;
-    let narrow = grant.replace("verbs: [read, update]", "verbs: [read]");
-    assert_ne!(grant, narrow);
-    fs::write(project.join("grant.yaml"), narrow)?;
-    let output = Command::new(binary())
-        .args(["plugin", "test"])
-        .arg(project.join("target/wasm32-wasip2/release/mtu_clamp.wasm"))
-        .arg(project.join("network.conflist"))
-        .output()?;
-    let text = said(&output);
-    assert_eq!(output.status.code(), Some(3), "{text}");
-    assert!(text.contains("denied  link.update"), "{text}");
+    let house = house();
+    for kind in ["main", "ipam"] {
+        let words = [
+            "plugin",
+            "new",
+            "mine",
+            "unused",
+            "--language",
+            "c",
+            "--kind",
+            kind,
+        ];
+        let words = [&words[..], &["--sdk", path(&house)?]].concat();
+        let why = format!("--kind {kind}: the SDK for C has a template for chained plugins only");
+        assert_contains(&node.exits(&words, 1)?, &[&why, "`--language rust`"]);
+        assert!(!node.root().join("unused").exists());
+    }
     Ok(())
 }
 
@@ -147,6 +228,7 @@ fn a_project_is_written_only_where_there_is_nothing() -> Result<()> {
         ("taken", path(&project)?, "is not empty"),
         ("bridge", "unused", "is built into weir"),
         ("Not_A_Crate", "unused", "small letters"),
+        ("config", "unused", "its type would be `Config`"),
     ] {
         let words = [&["plugin", "new", name, directory][..], &sdk].concat();
         assert_contains(&node.exits(&words, 1)?, &[why]);

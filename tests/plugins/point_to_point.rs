@@ -55,7 +55,7 @@ impl Place {
 }
 
 /// A container's addresses: IPv4, then IPv6.
-fn addresses(result: &Value) -> Result<Vec<IpAddr>> {
+pub(crate) fn addresses(result: &Value) -> Result<Vec<IpAddr>> {
     let ips = result["ips"].as_array().context("a list")?.iter();
     let address = |ip: &Value| {
         let text = ip["address"].as_str().context("an address")?;
@@ -66,7 +66,7 @@ fn addresses(result: &Value) -> Result<Vec<IpAddr>> {
 }
 
 /// Connects from one place to an address in a container that listens there.
-fn connects(
+pub(crate) fn connects(
     server: &Container,
     to: IpAddr,
     client: impl FnOnce(SocketAddr) -> Result<()>,
@@ -75,7 +75,7 @@ fn connects(
     client(listener.local_addr()?).with_context(|| format!("connect to {to}"))
 }
 
-fn connect(to: SocketAddr) -> Result<()> {
+pub(crate) fn connect(to: SocketAddr) -> Result<()> {
     TcpStream::connect_timeout(&to, Duration::from_secs(5))?;
     Ok(())
 }

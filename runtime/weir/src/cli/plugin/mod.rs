@@ -8,6 +8,7 @@ mod list;
 mod native;
 mod new;
 mod remove;
+mod template;
 mod test;
 
 use anyhow::Result;

@@ -5,68 +5,16 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 use weir_grant::internal_grant;
 use weir_sandbox::Catalogue;
 
+use super::template::{Kind, Language, Project};
 use crate::cli::output::{Answer, Format, print_line, show};
 
 /// The default source of the SDK: the repository of this weir, if its `Cargo.toml` names one.
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
-
-/// A file of a project and its template. `{{name}}`, `{{file}}`, `{{type}}` and `{{sdk}}` are replaced in both.
-type File = (&'static str, &'static str);
-
-const RUST: &[File] = &[
-    ("Cargo.toml", include_str!("template/Cargo.toml")),
-    (".gitignore", include_str!("template/gitignore")),
-    ("README.md", include_str!("template/README.md")),
-    ("grant.yaml", GRANT),
-    ("network.conflist", NETWORK),
-    ("src/lib.rs", include_str!("template/lib.rs")),
-    (
-        "tests/attachment.rs",
-        include_str!("template/attachment.rs"),
-    ),
-];
-
-const C: &[File] = &[
-    ("Makefile", include_str!("template/c/Makefile")),
-    (".gitignore", include_str!("template/c/gitignore")),
-    ("README.md", include_str!("template/c/README.md")),
-    ("grant.yaml", GRANT),
-    ("network.conflist", NETWORK),
-    ("{{file}}.c", include_str!("template/c/plugin.c")),
-];
-
-/// The plugin does the same in each language.
-const GRANT: &str = include_str!("template/grant.yaml");
-const NETWORK: &str = include_str!("template/network.conflist");
-
-/// What a plugin is written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Language {
-    Rust,
-    C,
-}
-
-impl Language {
-    fn files(self) -> &'static [File] {
-        match self {
-            Self::Rust => RUST,
-            Self::C => C,
-        }
-    }
-
-    /// The command that builds and tests the project.
-    fn test(self) -> &'static str {
-        match self {
-            Self::Rust => "cargo test",
-            Self::C => "make test",
-        }
-    }
-}
 
 #[derive(Args)]
 pub struct Arguments {
@@ -74,7 +22,10 @@ pub struct Arguments {
     name: String,
     /// Where to write the project [default: a new directory of that name].
     directory: Option<PathBuf>,
-    /// What to write it in. C needs clang and a Rust toolchain.
+    /// What the plugin does in a network.
+    #[arg(long, value_enum, default_value_t = Kind::Chained)]
+    kind: Kind,
+    /// What to write it in. C has chained plugins only, and needs clang and a Rust toolchain.
     #[arg(long, value_enum, default_value_t = Language::Rust)]
     language: Language,
     /// The source of the SDK: a checkout of weir, or the URL of its repository. For C, a checkout.
@@ -96,6 +47,8 @@ struct Written {
 pub fn run(arguments: &Arguments) -> Result<Answer> {
     let Arguments { name, language, .. } = arguments;
     check_name(name)?;
+    let project = Project::of(arguments.kind, *language)?;
+    check_type(name, &project)?;
     let source = Source::find(arguments.sdk.as_deref())?;
     let sdk = match language {
         Language::Rust => source.of_dependency()?,
@@ -105,15 +58,18 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     let directory = directory.unwrap_or_else(|| PathBuf::from(name));
     make(&directory)?;
     let mut files = Vec::new();
-    for (file, template) in language.files() {
-        let file = fill(file, name, &sdk);
-        write(&directory.join(&file), &fill(template, name, &sdk))?;
+    for (file, template) in project.files {
+        let file = fill(file, name, &project, &sdk);
+        write(
+            &directory.join(&file),
+            &fill(template, name, &project, &sdk),
+        )?;
         files.push(file);
     }
     let written = Written {
         files,
         directory,
-        test: language.test(),
+        test: project.test,
     };
     arguments.format.print(&written, print)?;
     Ok(Answer::Yes)
@@ -136,6 +92,31 @@ fn check_name(name: &str) -> Result<()> {
         "`{name}` is the name of weir itself: choose another"
     );
     Ok(())
+}
+
+/// Checks that the plugin's type has the name of nothing else in the project's code.
+fn check_type(name: &str, project: &Project) -> Result<()> {
+    let own = type_name(name);
+    let in_rust = project
+        .files
+        .iter()
+        .filter(|(file, _)| file.ends_with(".rs"));
+    let is_taken = in_rust
+        .flat_map(|(_, text)| words(text))
+        .any(|word| word == own || own == "Self");
+    ensure!(
+        !is_taken,
+        "`{name}`: its type would be `{own}`, which means something else in the project's code: choose another name"
+    );
+    Ok(())
+}
+
+/// The words of a text in Rust, without its comments.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let code = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    code.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'))
 }
 
 /// Where the SDK comes from.
@@ -222,8 +203,10 @@ fn write(path: &Path, text: &str) -> Result<()> {
     written.with_context(|| format!("write `{}`", path.display()))
 }
 
-fn fill(template: &str, name: &str, sdk: &str) -> String {
+fn fill(template: &str, name: &str, project: &Project, sdk: &str) -> String {
     template
+        .replace("{{description}}", project.description)
+        .replace("{{besides}}", project.besides)
         .replace("{{name}}", name)
         .replace("{{file}}", &name.replace('-', "_"))
         .replace("{{type}}", &type_name(name))
@@ -247,6 +230,8 @@ fn print(written: &Written) {
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum;
+
     use super::*;
     use crate::cli::static_inside::put_static_inside;
 
@@ -261,18 +246,41 @@ mod tests {
         }
     }
 
+    /// Every project there is.
+    fn projects() -> impl Iterator<Item = Project> {
+        let languages = [Language::Rust, Language::C];
+        let kinds = Kind::value_variants().iter();
+        let all = kinds.flat_map(move |kind| languages.map(|language| (*kind, language)));
+        all.filter_map(|(kind, language)| Project::of(kind, language).ok())
+    }
+
     #[test]
     fn every_placeholder_is_replaced() {
-        for (file, template) in RUST.iter().chain(C) {
-            let text = fill(
-                &format!("{file} {template}"),
-                "mtu-clamp",
-                "path = \"/sdk\"",
-            );
-            for word in ["name", "file", "type", "sdk"] {
-                assert!(!text.contains(&format!("{{{{{word}}}}}")), "{file}: {text}");
+        for project in projects() {
+            for (file, template) in project.files {
+                let both = format!("{file} {template}");
+                let text = fill(&both, "mtu-clamp", &project, "path = \"/sdk\"");
+                for word in ["name", "file", "type", "sdk", "description", "besides"] {
+                    assert!(!text.contains(&format!("{{{{{word}}}}}")), "{file}: {text}");
+                }
             }
         }
         assert_eq!(type_name("mtu-clamp"), "MtuClamp");
+    }
+
+    #[test]
+    fn a_type_of_the_projects_code_is_not_the_plugins() {
+        for project in projects().filter(|project| project.test == "cargo test") {
+            assert!(check_type("mtu-clamp", &project).is_ok());
+            // These are words of comments.
+            assert!(check_type("the", &project).is_ok());
+            for name in ["self", "config", "request", "result", "plugin", "error"] {
+                let error = check_type(name, &project).map_err(|error| error.to_string());
+                assert!(
+                    error.is_err_and(|error| error.contains("choose another")),
+                    "{name}"
+                );
+            }
+        }
     }
 }

@@ -78,19 +78,46 @@ weir_sdk::export!({{type}});
 
 #[cfg(test)]
 mod tests {
+    use weir_sdk::testing::{FakeHost, Invocation};
+    use weir_sdk::{Code, ErrorCode, codes};
+
     use super::*;
 
+    /// A host with a container that another plugin has attached, with an MTU of 1500.
+    fn host() -> FakeHost {
+        let host = FakeHost::new();
+        host.create_pair("veth0", "eth0").unwrap();
+        host
+    }
+
+    fn invocation(mtu: u32) -> Invocation {
+        let config = format!(r#"{{"type": "{{name}}", "mtu": {mtu}}}"#);
+        Invocation::new(config).with_previous(AddResult::default())
+    }
+
     #[test]
-    fn only_more_than_the_configuration_allows_is_changed() {
-        let config = Config::default();
-        assert_eq!(too_large(1500, &config), Some(1400));
-        assert_eq!(too_large(1400, &config), None);
-        assert_eq!(too_large(1280, &config), None);
+    fn more_than_the_configuration_allows_is_changed_and_nothing_else() {
+        let host = host();
+        host.add::<{{type}}>(&invocation(1400)).unwrap();
+        host.check::<{{type}}>(&invocation(1400)).unwrap();
+        host.add::<{{type}}>(&invocation(9000)).unwrap();
+        assert_eq!(host.changes(), ["link.update container eth0 mtu=1400"]);
+
+        let error = host.check::<{{type}}>(&invocation(1280)).unwrap_err();
+        assert_eq!(error.code, codes::NOT_AS_ATTACHED);
     }
 
     #[test]
     fn an_mtu_that_no_link_may_have_is_refused() {
-        assert!(<{{type}} as Plugin>::validate(&Config { mtu: 68 }).is_ok());
-        assert!(<{{type}} as Plugin>::validate(&Config { mtu: 67 }).is_err());
+        let error = host().add::<{{type}}>(&invocation(67)).unwrap_err();
+        assert_eq!(error.code, Code::INVALID_CONFIG);
+    }
+
+    #[test]
+    fn a_link_that_cannot_be_changed_fails_add() {
+        let host = host();
+        host.fail_next("link.update", ErrorCode::Busy);
+        let error = host.add::<{{type}}>(&invocation(1400)).unwrap_err();
+        assert_eq!(error.code, Code::TRY_AGAIN_LATER);
     }
 }

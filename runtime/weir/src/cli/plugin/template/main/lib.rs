@@ -1,0 +1,114 @@
+//! The plugin `{{name}}`: connects a container and the host by a veth pair of their own.
+//!
+//! The IPAM plugin assigns the container's addresses, IPv4 and IPv6, each with a gateway, which becomes the address of the
+//! host's end. Whether the host forwards what the container sends there is left as it is.
+//!
+//! | key | what |
+//! |---|---|
+//! | `ipam` | `type` names the IPAM plugin; the other keys are that plugin's |
+
+use weir_sdk::config::Ipam;
+use weir_sdk::veth::{self, Settings};
+use weir_sdk::{AddResult, Error, GcRequest, Plugin, Request, StatusRequest};
+use weir_sdk::{check, point_to_point};
+
+pub struct {{type}};
+
+/// The plugin's keys of the network configuration.
+#[weir_sdk::config]
+pub struct Config {
+    pub ipam: Ipam,
+}
+
+impl Plugin for {{type}} {
+    type Config = Config;
+
+    // What it makes before an error is removed by weir, and the addresses are released.
+    fn add(request: Request<Config>) -> Result<AddResult, Error> {
+        let mut result = request.config.ipam.assign(veth::CONTAINER_INTERFACE)?;
+        let veth = veth::create(&request, &Settings::up())?;
+        point_to_point::configure(&veth, &result)?;
+        result.interfaces = veth.interfaces(request.sandbox).into();
+        Ok(result)
+    }
+
+    // The addresses are free only after nothing uses them.
+    fn del(request: Request<Config>) -> Result<(), Error> {
+        veth::delete(&request)?;
+        request.config.ipam.del()
+    }
+
+    fn check(request: Request<Config>) -> Result<(), Error> {
+        let previous = check::previous(&request)?;
+        request.config.ipam.check()?;
+        veth::check(&request, previous)?;
+        check::addresses(&request.ifname, &previous.ips)?;
+        check::routes(previous)
+    }
+
+    fn status(request: StatusRequest<Config>) -> Result<(), Error> {
+        request.config.ipam.status()
+    }
+
+    fn gc(request: GcRequest<Config>) -> Result<(), Error> {
+        request.config.ipam.gc()
+    }
+}
+
+weir_sdk::export!({{type}});
+
+#[cfg(test)]
+mod tests {
+    use weir_sdk::testing::{FakeHost, Invocation};
+    use weir_sdk::{ErrorCode, IpConfig, Namespace, codes, link};
+
+    use super::*;
+
+    fn invocation() -> Invocation {
+        Invocation::new(r#"{"type": "{{name}}", "ipam": {"type": "host-local"}}"#)
+    }
+
+    /// A host whose IPAM plugin assigns an address of each family.
+    fn host() -> FakeHost {
+        let ip = |address: &str, gateway: &str| IpConfig {
+            interface: None,
+            address: address.parse().unwrap(),
+            gateway: gateway.parse().ok(),
+        };
+        let host = FakeHost::new();
+        host.answer_ipam(Ok(AddResult {
+            ips: vec![ip("10.91.0.2/24", "10.91.0.1"), ip("fd91::2/64", "fd91::1")],
+            ..AddResult::default()
+        }));
+        host
+    }
+
+    fn links(namespace: Namespace) -> Vec<String> {
+        let links = link::list(namespace, None, None).unwrap();
+        links.into_iter().map(|link| link.name).collect()
+    }
+
+    #[test]
+    fn the_pair_is_there_until_del() {
+        let host = host();
+        let result = host.add::<{{type}}>(&invocation()).unwrap();
+        let attached = invocation().with_previous(result);
+        host.check::<{{type}}>(&attached).unwrap();
+        assert_eq!(links(Namespace::Container), ["lo", "eth0"]);
+        for _ in 0..2 {
+            host.del::<{{type}}>(&attached).unwrap();
+            assert_eq!(links(Namespace::Container), ["lo"]);
+            assert_eq!(links(Namespace::Host), ["lo"]);
+        }
+        let error = host.check::<{{type}}>(&attached).unwrap_err();
+        assert_eq!(error.code, codes::NOT_AS_ATTACHED);
+    }
+
+    #[test]
+    fn nothing_is_made_without_an_address() {
+        let host = host();
+        host.fail_next("ipam.add", ErrorCode::Exhausted);
+        host.add::<{{type}}>(&invocation()).unwrap_err();
+        assert_eq!(host.changes(), [""; 0]);
+    }
+}
