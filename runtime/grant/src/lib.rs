@@ -95,6 +95,7 @@ pub mod size;
 mod spell;
 pub mod store;
 pub mod sysctl;
+mod sysctl_key;
 #[cfg(test)]
 mod tests;
 pub mod traffic;

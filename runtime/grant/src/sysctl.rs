@@ -20,6 +20,8 @@ use super::rule::{Sentence, listed};
 use super::verb::Verb;
 use effect::Effect;
 
+pub use super::sysctl_key::{flaw_of_key, segments};
+
 /// Reads a parameter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Read {
@@ -52,34 +54,6 @@ impl Write {
         let link = segments.next().filter(|_| of_links)?;
         Some(link.replace('/', "."))
     }
-}
-
-/// The parts of a key below `net.`, as files and directories of `/proc/sys/net`. A slash stands for a dot in the name
-/// of a link.
-pub fn segments(key: &str) -> impl Iterator<Item = String> {
-    key.split('.')
-        .skip(1)
-        .map(|segment| segment.replace('/', "."))
-}
-
-/// Says why this is not a parameter's key.
-///
-/// Each key has one path and each path one key, so that a grant for a key is a grant for a file.
-pub fn flaw_of_key(key: &str) -> Option<String> {
-    let is_net = key.split('.').next() == Some("net");
-    let is_key = is_net && segments(key).next().is_some() && segments(key).all(|s| is_name(&s));
-    (!is_key).then(|| {
-        format!(
-            "`{}` is not a key below `net.`, such as `net.ipv4.ip_forward`, or \
-             `net.ipv4.conf.eth0/1.forwarding` for the link `eth0.1`",
-            key.escape_debug()
-        )
-    })
-}
-
-fn is_name(segment: &str) -> bool {
-    let forbidden = |c: char| c.is_whitespace() || c.is_control();
-    !matches!(segment, "" | "." | "..") && !segment.contains(forbidden)
 }
 
 /// Says why this cannot be a parameter's value: a line end or a NUL could make it a different one to the kernel than

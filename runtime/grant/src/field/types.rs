@@ -16,6 +16,7 @@ use crate::pattern::{
 };
 use crate::phrase::{joined, quoted};
 use crate::spell::{key, spell};
+use crate::sysctl_key::flaw_of_key;
 use crate::verb::{Verb, VerbSet};
 use crate::word::Word;
 
@@ -316,14 +317,21 @@ impl FieldType for Keys {
     }
 
     fn flaws(keys: &Texts) -> Vec<Flaw> {
-        let is_below_net = |key: &str| {
+        let is_open = |key: &str| is_glob(key) || key.contains('{');
+        let flaw = |key: &String| {
             let first = segments(key)[0];
-            is_glob(first) || first == "net"
+            let is_below_net = is_glob(first) || first == "net";
+            let outside =
+                || format!("`{key}` is not below `net.`; only parameters below it can be reached");
+            if !is_below_net {
+                return Some(outside());
+            }
+            flaw_of_key(key).filter(|_| !is_open(key))
         };
-        let others = keys.iter().filter(|key| !is_below_net(key));
-        let text =
-            |key| format!("`{key}` is not below `net.`; only parameters below it can be reached");
-        others.map(|key| (NEVER, text(key))).collect()
+        keys.iter()
+            .filter_map(flaw)
+            .map(|text| (NEVER, text))
+            .collect()
     }
 }
 

@@ -77,6 +77,11 @@ impl Filter {
             && any(&self.command, |c| c.eq_ignore_ascii_case(&record.command))
     }
 
+    /// Whether records of a plugin may pass.
+    pub fn passes_plugin(&self, plugin: &str) -> bool {
+        matches(&self.plugin, plugin)
+    }
+
     /// Whether an operation reaches far enough. An event reaches nowhere.
     fn reaches(&self, record: &Record) -> bool {
         let wanted = self.severity.as_deref();

@@ -52,7 +52,10 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "html")]
     summary: bool,
     /// Print the rules of the grants in force that allowed nothing that was recorded, instead of records.
-    #[arg(long, conflicts_with_all = ["summary", "html", "follow"])]
+    ///
+    /// Of the filters it takes those for the plugin and the time.
+    #[arg(long, conflicts_with_all = ["summary", "html", "follow", "container_id", "ifname", "network", "capability",
+        "operation", "command", "verdict", "denied", "severity"])]
     unused: bool,
     /// Write one self-contained page for a browser or a printer; `-` is standard output.
     #[arg(long, value_name = "FILE", conflicts_with = "output")]
@@ -106,7 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
             let page = page::page(&paths, &files, &arguments.filter, &tally);
             write_page(&page, target)?;
         } else if arguments.unused {
-            unused::print(&paths, arguments.format, &tally)?;
+            unused::print(&paths, arguments.format, &arguments.filter, &tally)?;
         } else {
             summary::print(arguments.format, &files, &tally)?;
         }

@@ -1,10 +1,12 @@
-//! `weir audit --unused`: what the grants in force allow and no record shows was needed.
+//! `weir audit --unused`: what the grants in force allow and no record shows was needed: rules, and networks.
 
 use anyhow::Result;
 use jiff::Timestamp;
 use serde::Serialize;
 use weir_files::Paths;
+use weir_grant::phrase::joined;
 
+use super::filter::Filter;
 use super::rules::{self, Rule};
 use super::tally::{PluginTally, Tally};
 use crate::cli::grants::document::wrapped;
@@ -19,6 +21,10 @@ struct Unused {
     from: String,
     /// The time of the plugin's first record; none if it has no record.
     first: Option<Timestamp>,
+    /// The globs of the networks that the grant is for.
+    networks: Vec<String>,
+    /// The networks on which a record shows it; fewer than the globs may cover.
+    used_on: Vec<String>,
     /// How many rules the grant has.
     rules: usize,
     unused: Vec<UnusedRule>,
@@ -34,15 +40,18 @@ struct UnusedRule {
     reads_only: bool,
 }
 
-/// Errors: the node's grants cannot be read.
-pub fn print(paths: &Paths, format: Format, tally: &Tally) -> Result<()> {
+/// Of the plugins that pass the filter. Errors: the node's grants cannot be read.
+pub fn print(paths: &Paths, format: Format, filter: &Filter, tally: &Tally) -> Result<()> {
     let grants = grant_state::grants(paths)?;
-    let in_force = grants.iter().filter(|grant| grant.is_in_force());
+    let is_asked = |grant: &&Grant| grant.is_in_force() && filter.passes_plugin(grant.plugin());
+    let in_force = grants.iter().filter(is_asked);
     let unused = in_force.map(|grant| Unused::of(grant, &grants, tally));
-    let unused: Vec<Unused> = unused.filter(|one| !one.unused.is_empty()).collect();
+    let unused: Vec<Unused> = unused.filter(Unused::is_broader).collect();
     format.print(&unused, |unused| {
         if unused.is_empty() {
-            print_line!("Every rule of every grant in force was used.");
+            print_line!(
+                "Every rule of every grant in force was used, on every network that it is for."
+            );
         }
         unused.iter().for_each(Unused::print);
     })
@@ -55,13 +64,27 @@ impl Unused {
             let used = plugin.map(|tally: &PluginTally| rules::used(grant, all, tally));
             used.is_some_and(|used| used.contains_key(&rule.name))
         };
-        let rules = rules::rules(&grant.loaded.document);
+        let document = &grant.loaded.document;
+        let networks: Vec<String> = document
+            .spec
+            .networks
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let applies = |network: &&String| {
+            let its = grant_state::applying(all, grant.plugin(), Some(network));
+            its.is_ok_and(|its| std::ptr::eq(its, grant))
+        };
+        let seen = plugin.into_iter().flat_map(|tally| tally.rules.keys());
+        let rules = rules::rules(document);
         let count = rules.len();
         let unused = rules.into_iter().filter(|rule| !used(rule));
         Self {
             plugin: grant.plugin().to_owned(),
             from: grant.loaded.origin.to_string(),
             first: plugin.and_then(|tally| tally.count.first),
+            networks,
+            used_on: seen.filter(applies).cloned().collect(),
             rules: count,
             unused: unused
                 .map(|rule| UnusedRule {
@@ -73,6 +96,16 @@ impl Unused {
         }
     }
 
+    fn is_broader(&self) -> bool {
+        !self.unused.is_empty() || self.wider_networks()
+    }
+
+    /// Whether the grant is for networks beyond those it was used on.
+    fn wider_networks(&self) -> bool {
+        let is_named = |glob: &String| self.used_on.contains(glob);
+        !self.networks.iter().all(is_named)
+    }
+
     fn print(&self) {
         let Self {
             plugin,
@@ -81,12 +114,18 @@ impl Unused {
             ..
         } = self;
         let Some(first) = self.first else {
-            return say!(
-                "{plugin} ({from}): it has no record, so none of its {rules} rules was used"
-            );
+            return say!("{plugin} ({from}): no record, so none of its {rules} rules was used");
         };
         let count = self.unused.len();
         say!("{plugin} ({from}): {count} of {rules} rules not used since {first:.0}");
+        if self.wider_networks() {
+            let text = format!(
+                "networks: for {}, used on {}",
+                joined(self.networks.clone(), "and"),
+                joined(self.used_on.clone(), "and")
+            );
+            print_line!("{}", wrapped(&text, "  * "));
+        }
         for rule in &self.unused {
             let reads = if rule.reads_only {
                 " - reads are recorded only on request"

@@ -385,7 +385,11 @@ impl Explanation {
                 requirement,
                 closest,
             } => {
-                let lacking = lacking_rules(&**operation, &question.invocation, capabilities);
+                // No rule allows what weir refuses in any case.
+                let lacking = match question.refused {
+                    Some(_) => Ok(Vec::new()),
+                    None => lacking_rules(&**operation, &question.invocation, capabilities),
+                };
                 let (would_allow, without_rule) = match lacking {
                     Ok(rules) => (rules, Vec::new()),
                     Err(without_rule) => (Vec::new(), without_rule),
@@ -397,6 +401,7 @@ impl Explanation {
                         .filter_map(|closest| rule(&closest.rule))
                         .collect(),
                     field: closest.map(|closest| closest.field),
+                    refused: question.refused.clone(),
                     would_allow,
                     without_rule,
                     ..own
@@ -478,13 +483,26 @@ fn print(explanation: &Explanation) {
 
 /// What would allow a denied operation, and how much else that would allow.
 fn print_would_allow(explanation: &Explanation) {
-    for rule in &explanation.would_allow {
-        let section = &explanation.section;
-        say!(
+    if let (Some(why), Some(_)) = (&explanation.refused, &explanation.missing) {
+        say!("  no rule can allow it, since weir itself refuses it: {why}");
+    }
+    let section = &explanation.section;
+    match explanation.would_allow.as_slice() {
+        [] => {}
+        [rule] => say!(
             "  the least rule that would allow it, below `spec.{section}.{}`:",
             rule.capability
-        );
-        say!("    {}", rule.line());
+        ),
+        _ => say!(
+            "  it needs all of these rules, the least that would allow it, below `spec.{section}`:"
+        ),
+    }
+    for rule in &explanation.would_allow {
+        let capability = match explanation.would_allow.len() {
+            1 => String::new(),
+            _ => format!("{}: ", rule.capability),
+        };
+        say!("    {capability}{}", rule.line());
         let networks = explanation.networks.clone();
         let on = if networks.is_empty() {
             "on no network".to_owned()

@@ -88,6 +88,8 @@ struct Collected {
     digest: Option<Digest>,
     operations: u64,
     denied: u64,
+    /// What weir refuses whatever the grant says.
+    refused: BTreeSet<WithoutRule>,
 }
 
 /// Prints a document to review.
@@ -182,6 +184,11 @@ impl Collected {
             self.denied += u64::from(is_own);
             return;
         }
+        if is_own && let Some(because) = operation.flaw() {
+            let need = operation.act();
+            self.refused.insert(WithoutRule { need, because });
+            return;
+        }
         if record.operation == "address.add" {
             let given = self
                 .given
@@ -223,7 +230,7 @@ impl Collected {
         let reads = self.distinct.iter().any(|r| r.operation.is_read());
         let (of_tenants, own): (Vec<Recorded>, Vec<Recorded>) =
             self.distinct.into_iter().partition(is_of_tenants);
-        let mut without_rule = Vec::new();
+        let mut without_rule: Vec<WithoutRule> = self.refused.into_iter().collect();
         let mut suggest = |recorded: &[Recorded]| {
             let suggested = suggest(recorded, &given).map_err(|why| anyhow!(why))?;
             without_rule.extend(suggested.without_rule);
