@@ -38,7 +38,7 @@ pub fn check(path: &str, page: &str, again: &str) -> Result<()> {
     let differs = shown.iter().zip(&real).find(|(shown, real)| shown != real);
     assert_eq!(
         differs, None,
-        "{path} is not what weir prints; UPDATE_DOCS=1 updates it"
+        "{path} is out of date; UPDATE_DOCS=1 updates it"
     );
     assert_eq!(shown.len(), real.len(), "{path} has other lines");
     Ok(())
@@ -87,5 +87,5 @@ fn is_generated(word: &str) -> bool {
 fn is_mac(word: &str) -> bool {
     let octets: Vec<&str> = word.split(':').collect();
     let is_octet = |octet: &&str| octet.len() == 2 && octet.chars().all(|c| c.is_ascii_hexdigit());
-    octets.len() == 6 && octets.iter().all(|octet| is_octet(octet))
+    octets.len() == 6 && octets.iter().all(is_octet)
 }
