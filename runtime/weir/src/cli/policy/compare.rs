@@ -222,8 +222,8 @@ fn added_by_rules(
     let after = rules_of(second, capability);
     let new = after.iter().flat_map(RuleFields::split).filter(is_new);
     let others = rules_of(first, capability);
-    let mut alike: BTreeMap<(Reverse<bool>, bool), Vec<(RuleFields, Vec<RuleFields>)>> =
-        BTreeMap::new();
+    // Parts of which the other grant allows nothing are told apart from those of which it allows some.
+    let mut alike: BTreeMap<(Reverse<bool>, bool), Vec<New>> = BTreeMap::new();
     for part in new {
         let common = others
             .iter()
@@ -231,38 +231,40 @@ fn added_by_rules(
         let common: Vec<RuleFields> = common.collect();
         let certain = common.is_empty() || is_new_for_certain(&part, &before);
         let kind = (Reverse(certain), !common.is_empty());
-        alike.entry(kind).or_default().push((part, common));
+        alike.entry(kind).or_default().push(New { part, common });
     }
     let changes = alike
         .into_iter()
         .flat_map(|((Reverse(certain), _), parts)| {
-            let (parts, common): (Vec<RuleFields>, Vec<Vec<RuleFields>>) =
-                parts.into_iter().unzip();
-            let of_rule = |rule: RuleFields| {
-                let own = parts
-                    .iter()
-                    .zip(&common)
-                    .filter(|(part, _)| rule.covers(part));
-                let mut other: Vec<RuleFields> =
-                    own.flat_map(|(_, common)| common.clone()).collect();
-                other.sort();
-                other.dedup();
-                let Allowed { what, rule } = Allowed::by(&rule);
-                Change {
-                    for_tenants: false,
-                    capability,
-                    certain,
-                    what,
-                    rule,
-                    other_allows: merge(other).iter().map(Allowed::by).collect(),
-                }
-            };
-            merge(parts.clone())
-                .into_iter()
-                .map(of_rule)
-                .collect::<Vec<Change>>()
+            let rules = merge(parts.iter().map(|new| new.part.clone()).collect());
+            let change = |rule| Change::of(capability, certain, &rule, &parts);
+            rules.into_iter().map(change).collect::<Vec<Change>>()
         });
     changes.collect()
+}
+
+/// A part that the other grant's rules do not allow, or not all of it.
+struct New {
+    part: RuleFields,
+    /// What the other grant's rules have in common with it.
+    common: Vec<RuleFields>,
+}
+
+impl Change {
+    /// The rule that some of the parts make.
+    fn of(capability: Capability, certain: bool, rule: &RuleFields, parts: &[New]) -> Self {
+        let own = parts.iter().filter(|new| rule.covers(&new.part));
+        let other: BTreeSet<RuleFields> = own.flat_map(|new| new.common.clone()).collect();
+        let other = merge(other.into_iter().collect());
+        Self {
+            for_tenants: false,
+            capability,
+            certain,
+            what: sentence(rule),
+            rule: rule.to_json(),
+            other_allows: other.iter().map(Allowed::by).collect(),
+        }
+    }
 }
 
 /// What several rules of the second allow together, and those of the first do not.
