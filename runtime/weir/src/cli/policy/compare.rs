@@ -222,8 +222,8 @@ fn added_by_rules(
     let after = rules_of(second, capability);
     let new = after.iter().flat_map(RuleFields::split).filter(is_new);
     let others = rules_of(first, capability);
-    let mut alike: BTreeMap<(Reverse<bool>, bool), Vec<(RuleFields, Vec<RuleFields>)>> =
-        BTreeMap::new();
+    // The new parts, each with what it has in common with the rules before, by how certain they are to be new.
+    let mut alike = BTreeMap::<_, Vec<_>>::new();
     for part in new {
         let common = others
             .iter()
