@@ -140,12 +140,9 @@ fn what_is_granted_to_read_is_not_called_unused() -> Result<()> {
 fn records_are_told_and_selected_by_their_severity() -> Result<()> {
     let place = Place::with(&log())?;
     let told = place.audit(&[
-        "--severity",
-        "disables-protection",
-        "--plugin",
-        "labels",
-        "--output",
-        "json",
+        "--severity=disables-protection",
+        "--plugin=labels",
+        "--output=json",
     ])?;
     let told: Value = serde_json::from_str(&told)?;
     assert_eq!(told["severity"], "disables-protection");

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use weir_files::Paths;
 use weir_gate::{Audit, Event, Log, Subject};
+use weir_kit::{assert_contains, assert_lacks};
 
 /// A `WEIR_ROOT` with a log that weir's own code has written.
 struct Chained {
@@ -227,9 +228,8 @@ fn a_finding_says_where() -> Result<()> {
     let said = String::from_utf8(chained.run(&["verify"])?.stdout)?;
     let log = chained.log().display().to_string();
     let place = format!("not intact: `{log}`, lines 9 to 10 (2");
-    assert!(said.contains(&place), "{said}");
-    assert!(said.contains("Z): changed, taken out or added"), "{said}");
-    assert!(!said.contains("\nintact"), "{said}");
+    assert_contains(&said, &[&place, "Z): changed, taken out or added"]);
+    assert_lacks(&said, &["\nintact"]);
     Ok(())
 }
 

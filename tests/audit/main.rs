@@ -166,32 +166,40 @@ fn known() -> Vec<Value> {
     ]
 }
 
+fn split(words: &str) -> Vec<&str> {
+    words.split_whitespace().collect()
+}
+
 #[test]
 fn filters() -> Result<()> {
     let place = Place::with(&known())?;
     for (words, expected) in [
-        (&[][..], "1234567"),
-        (&["--plugin", "bridge"], "1234"),
-        (&["--plugin", "*e*", "--plugin", "host-local"], "1234567"),
-        (&["--plugin", "host-*"], "5"),
-        (&["--container-id", "pod-2"], "2"),
-        (&["--container-id", "pod"], ""),
-        (&["--container-id", "pod*", "--ifname", "eth0"], "13467"),
-        (&["--network", "n[12]"], "12"),
-        (&["--capability", "sysctl"], "3"),
-        (&["--capability", "sysctl", "--capability", "store"], "35"),
-        (&["--operation", "link.create"], "1267"),
-        (&["--operation", "*.delete"], "45"),
-        (&["--command", "GC"], "5"),
-        (&["--command", "add", "--command", "gc"], "1234567"),
-        (&["--command", "DEL"], ""),
-        (&["--verdict", "allowed"], "1235"),
-        (&["--verdict", "undo"], "4"),
-        (&["--verdict", "undo", "--verdict", "denied"], "467"),
-        (&["--denied"], "67"),
-        (&["--denied", "--plugin", "bridge"], ""),
+        ("", "1234567"),
+        ("--plugin bridge", "1234"),
+        ("--plugin *e* --plugin host-local", "1234567"),
+        ("--plugin host-*", "5"),
+        ("--container-id pod-2", "2"),
+        ("--container-id pod", ""),
+        ("--container-id pod* --ifname eth0", "13467"),
+        ("--network n[12]", "12"),
+        ("--capability sysctl", "3"),
+        ("--capability sysctl --capability store", "35"),
+        ("--operation link.create", "1267"),
+        ("--operation *.delete", "45"),
+        ("--command GC", "5"),
+        ("--command add --command gc", "1234567"),
+        ("--command DEL", ""),
+        ("--verdict allowed", "1235"),
+        ("--verdict undo", "4"),
+        ("--verdict undo --verdict denied", "467"),
+        ("--denied", "67"),
+        ("--denied --plugin bridge", ""),
     ] {
-        let numbers: String = place.networks(words)?.iter().map(|n| &n[1..]).collect();
+        let numbers: String = place
+            .networks(&split(words))?
+            .iter()
+            .map(|n| &n[1..])
+            .collect();
         assert_eq!(numbers, expected, "{words:?}");
     }
     Ok(())
@@ -201,20 +209,17 @@ fn filters() -> Result<()> {
 fn filters_that_mean_nothing_are_refused() -> Result<()> {
     let place = Place::with(&known())?;
     for (words, said) in [
-        (
-            &["--capability", "links"][..],
-            "possible values: link, address",
-        ),
-        (&["--verdict", "maybe"], "allowed, denied, refused, undo"),
-        (&["--command", "REMOVE"], "ADD, DEL, CHECK, STATUS, GC"),
-        (&["--since", "yesterday"], "2026-03-01T10:00:00Z"),
-        (&["--plugin", "a[b"], "a[b"),
-        (&["--denied", "--verdict", "undo"], "cannot be used with"),
-        (&["--follow", "--summary"], "cannot be used with"),
-        (&["--html", "-", "--output", "json"], "cannot be used with"),
-        (&["--arguments", "--summary"], "cannot be used with"),
+        ("--capability links", "possible values: link, address"),
+        ("--verdict maybe", "allowed, denied, refused, undo"),
+        ("--command REMOVE", "ADD, DEL, CHECK, STATUS, GC"),
+        ("--since yesterday", "2026-03-01T10:00:00Z"),
+        ("--plugin a[b", "a[b"),
+        ("--denied --verdict undo", "cannot be used with"),
+        ("--follow --summary", "cannot be used with"),
+        ("--html - --output json", "cannot be used with"),
+        ("--arguments --summary", "cannot be used with"),
     ] {
-        let output = place.run(words)?;
+        let output = place.run(&split(words))?;
         let errors = String::from_utf8(output.stderr)?;
         assert_eq!(output.status.code(), Some(2), "{words:?}: {errors}");
         assert!(errors.contains(said), "{words:?}: {errors}");
@@ -788,14 +793,8 @@ fn the_page_has_the_numbers() -> Result<()> {
 #[test]
 fn the_page_keeps_to_the_filters() -> Result<()> {
     let place = Place::with(&known())?;
-    let page = place.audit(&[
-        "--html",
-        "-",
-        "--plugin",
-        "bridge",
-        "--since",
-        "2026-03-01T10:00:01Z",
-    ])?;
+    let words = "--html - --plugin bridge --since 2026-03-01T10:00:01Z";
+    let page = place.audit(&split(words))?;
     let page = parse(&page)?;
     assert_eq!(cell(&page, "bridge", "link")?, ["true", "1", "0", "1"]);
     assert!(with(&page, "data-plugin", "greedy").is_empty());

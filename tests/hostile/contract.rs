@@ -202,9 +202,7 @@ fn every_function_is_denied_without_a_rule() -> Result<()> {
     }
     done.extend(tried(&puppet.assert_denied(unsupported())?));
     let config = json!({ "orders": of_ipam(), "ipam": { "type": "host-local" } });
-    let known = puppet.said().len();
-    puppet.place.add(config)?.result();
-    let answers = puppet.said().split_off(known);
+    let answers = puppet.act_with(config)?;
     assert!(answers.iter().all(|a| a.answer == "220"), "{answers:#?}");
     assert_eq!(puppet.place.records("ipam.run").len(), 5);
     done.extend(tried(&answers));

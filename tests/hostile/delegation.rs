@@ -41,9 +41,7 @@ fn a_plugin_that_is_not_granted_is_not_run() -> Result<()> {
         "sec*",
     ] {
         let keys = json!({ "orders": [{ "do": "ipam.add" }], "ipam": { "type": named } });
-        let known = puppet.said().len();
-        puppet.place.add(keys)?.result();
-        let answers = puppet.said().split_off(known);
+        let answers = puppet.act_with(keys)?;
         assert_eq!(answers.len(), 1, "{named:?}: {answers:#?}");
         assert_eq!(answers[0].answer, "220", "{named:?}: {answers:#?}");
     }
@@ -57,17 +55,10 @@ fn a_plugin_that_is_not_granted_is_not_run() -> Result<()> {
 #[test]
 fn an_empty_name_runs_nothing() -> Result<()> {
     let puppet = with_second("{ ipam: ['*'] }")?;
-    for function in [
-        "ipam.add",
-        "ipam.check",
-        "ipam.del",
-        "ipam.status",
-        "ipam.gc",
-    ] {
-        let keys = json!({ "orders": [{ "do": function }], "ipam": { "type": "" } });
-        let known = puppet.said().len();
-        puppet.place.add(keys)?.result();
-        let answers = puppet.said().split_off(known);
+    for function in ["add", "check", "del", "status", "gc"] {
+        let order = json!({ "do": format!("ipam.{function}") });
+        let keys = json!({ "orders": [order], "ipam": { "type": "" } });
+        let answers = puppet.act_with(keys)?;
         assert_eq!(answers.len(), 1, "{function}: {answers:#?}");
         assert_eq!(answers[0].answer, "7", "{function}: {answers:#?}");
         let said = &answers[0].said;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use weir_kit::{Grant, Node, component, house, weir};
+use weir_kit::{Grant, Node, assert_contains, component, house, weir};
 
 use super::imports::smuggle;
 use super::wat::{Text, placed};
@@ -31,10 +31,8 @@ fn a_panic_is_the_message() -> Result<()> {
     let begin = "plugin `misbehaving`: panicked at ";
     assert!(message.starts_with(begin), "{message}");
     assert!(message.contains("src/lib.rs:"), "{message}");
-    assert!(
-        message.ends_with(": the dam broke at mark 7"),
-        "nothing follows: {message}"
-    );
+    let end = ": the dam broke at mark 7";
+    assert!(message.ends_with(end), "{message}");
     Ok(())
 }
 
@@ -118,11 +116,7 @@ fn a_fault_in_memory_is_told_by_its_address() -> Result<()> {
             "plugin `text`: trapped: wasm trap: out of bounds memory access",
         ),
     ] {
-        let text = Text {
-            add,
-            ..Text::default()
-        };
-        let place = text.place("{}", "{}")?;
+        let place = Text::adding(add).place("{}", "{}")?;
         let error = place.add(json!({}))?.told(210, &[message]);
         let is_overflow = error["msg"].to_string().contains("stack");
         assert_eq!(is_overflow, message.contains("stack"), "{error:#}");
@@ -133,10 +127,7 @@ fn a_fault_in_memory_is_told_by_its_address() -> Result<()> {
 #[test]
 fn a_plugin_that_called_nothing_is_said_to() -> Result<()> {
     let (message, details) = trapped(&place()?, "trap")?;
-    assert!(
-        message.starts_with("plugin `misbehaving`: trapped: "),
-        "{message}"
-    );
+    assert_contains(&message, &["plugin `misbehaving`: trapped: "]);
     assert_eq!(details, "it had not called the contract");
     Ok(())
 }
@@ -144,10 +135,7 @@ fn a_plugin_that_called_nothing_is_said_to() -> Result<()> {
 /// Property: of two plugins that share the time, the one whose grant ends it is named.
 #[test]
 fn an_ipam_plugin_has_the_time_of_its_main_plugin() -> Result<()> {
-    let forever = Text {
-        add: "(loop $forever (br $forever))",
-        ..Text::default()
-    };
+    let forever = Text::adding("(loop $forever (br $forever))");
     let node = Node::create()?;
     node.install_with(&Grant {
         capabilities: "{ ipam: [text] }",
@@ -174,11 +162,8 @@ fn an_ipam_plugin_has_the_time_of_its_main_plugin() -> Result<()> {
         .iter()
         .find(|record| record["operation"] == "ipam.run")
         .context("a record")?;
-    let answer = run["answer"].to_string();
-    assert!(
-        answer.contains("within the time of the plugin that runs it"),
-        "{answer}"
-    );
+    let told = "within the time of the plugin that runs it";
+    assert_contains(&run["answer"].to_string(), &[told]);
     Ok(())
 }
 

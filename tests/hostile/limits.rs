@@ -174,11 +174,9 @@ fn a_shortened_record_says_of_what_it_is() -> Result<()> {
 /// Property: so much memory as the grant says, to the last page.
 #[test]
 fn the_memory_is_counted_to_the_last_page() -> Result<()> {
-    let fifteen_more = Text {
-        add: "(if (i32.eq (memory.grow (i32.const 15)) (i32.const -1)) (then unreachable))",
-        ..Text::default()
-    };
-    let place = fifteen_more.place("{}", "{}")?;
+    let fifteen_more =
+        "(if (i32.eq (memory.grow (i32.const 15)) (i32.const -1)) (then unreachable))";
+    let place = Text::adding(fifteen_more).place("{}", "{}")?;
     for (pages, fits) in [(15, false), (16, true), (17, true)] {
         put_grant(
             &place.node,

@@ -67,8 +67,14 @@ impl Puppet {
     /// Runs an ADD that carries these orders out and must succeed. Returns the answers in their order.
     #[track_caller]
     pub fn act(&self, orders: Vec<Value>) -> Result<Vec<Answer>> {
+        self.act_with(json!({ "orders": orders }))
+    }
+
+    /// Runs an ADD with these keys, which must succeed. Returns the answers to its orders.
+    #[track_caller]
+    pub fn act_with(&self, keys: Value) -> Result<Vec<Answer>> {
         let known = self.said().len();
-        self.run(orders, "")?.result();
+        self.place.add(keys)?.result();
         Ok(self.said().split_off(known))
     }
 

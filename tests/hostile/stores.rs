@@ -211,12 +211,7 @@ fn no_network_is_named_into_weirs_own_directories() -> Result<()> {
         ("etc", "/"),
     ] {
         let order = json!({ "do": "store.open", "path": path, "write": true });
-        let known = puppet.said().len();
-        puppet
-            .place
-            .add(json!({ "name": network, "orders": [order] }))?
-            .result();
-        let answers = puppet.said().split_off(known);
+        let answers = puppet.act_with(json!({ "name": network, "orders": [order] }))?;
         assert_eq!(answers[0].answer, "invalid", "{answers:#?}");
         assert!(
             answers[0].said.contains("no plugin may have a store"),

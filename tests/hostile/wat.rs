@@ -1,9 +1,8 @@
 //! Plugins in WebAssembly's text format: what no compiler would write, down to the bytes that cross.
 
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use weir_kit::{Container, Grant, Node, State, house, program};
@@ -67,7 +66,15 @@ impl Default for Text<'_> {
     }
 }
 
-impl Text<'_> {
+impl<'a> Text<'a> {
+    /// A plugin whose `add` does this before it returns.
+    pub fn adding(add: &'a str) -> Self {
+        Self {
+            add,
+            ..Self::default()
+        }
+    }
+
     fn module(&self) -> String {
         let Self {
             exports,
@@ -151,15 +158,9 @@ pub fn encode(node: &Node, wit: &Path, module: &str, inside: Option<&str>) -> Re
         fs::write(&file, inside)?;
         weir_wat.arg(file);
     }
-    let mut weir_wat = weir_wat
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    let mut input = weir_wat.stdin.take().context("piped above")?;
-    input.write_all(module.as_bytes())?;
-    drop(input);
-    let output = weir_wat.wait_with_output()?;
+    let input = node.root().join("text.wat");
+    fs::write(&input, module)?;
+    let output = weir_wat.stdin(File::open(&input)?).output()?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{errors}\n{module}");
     let file = node.root().join("text.wasm");

@@ -1,6 +1,7 @@
 //! `weir plugin test --expect`: whether what came of ADD is expected.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
@@ -11,10 +12,21 @@ use crate::outcome::labelled;
 use crate::test::{Case, after_ptp};
 use crate::{example, path, said};
 
+/// The file that a case is compared with.
+fn expected_of(case: &Case) -> PathBuf {
+    case.config.with_file_name("expected.yaml")
+}
+
+/// A case, and the file that it is compared with.
+fn compared() -> Result<(Case, PathBuf)> {
+    let case = labelled()?;
+    let file = expected_of(&case);
+    Ok((case, file))
+}
+
 #[test]
 fn what_is_expected_is_written_and_compared() -> Result<()> {
-    let case = labelled()?;
-    let file = case.config.with_file_name("expected.yaml");
+    let (case, file) = compared()?;
     let expect = ["--expect", path(&file)?];
     let text = case.said("labels", &expect, 1);
     assert_contains(&text, &["expected.yaml` does not exist", "--update"]);
@@ -66,9 +78,8 @@ fn what_is_expected_is_written_and_compared() -> Result<()> {
 /// The variable is for `cargo test`, in which a test has no options.
 #[test]
 fn a_failing_test_writes_nothing() -> Result<()> {
-    let case = labelled()?;
+    let (case, file) = compared()?;
     case.grant("labels", "{ link: [{ verbs: [read] }] }")?;
-    let file = case.config.with_file_name("expected.yaml");
     let output = Command::new(binary())
         .args(["plugin", "test"])
         .args([&component("labels"), &case.config])
@@ -93,7 +104,7 @@ fn a_value_that_the_author_chose_is_compared_as_it_is() -> Result<()> {
         "grant.yaml",
         &fs::read_to_string(example("labels", "grant.yaml"))?,
     )?;
-    let file = case.config.with_file_name("expected.yaml");
+    let file = expected_of(&case);
     let words = |mac: &str| format!("{{ \"mac\": \"{mac}\" }}");
     let own = words("0a:00:00:00:00:01");
     let update = [
@@ -114,9 +125,8 @@ fn a_value_that_the_author_chose_is_compared_as_it_is() -> Result<()> {
 
 #[test]
 fn a_mistake_in_the_file_is_reported_with_its_place() -> Result<()> {
-    let case = labelled()?;
-    case.write("expected.yaml", "result: {}\nadd: []\n")?;
-    let file = case.config.with_file_name("expected.yaml");
+    let (case, file) = compared()?;
+    fs::write(&file, "result: {}\nadd: []\n")?;
     let text = case.said("labels", &["--expect", path(&file)?], 1);
     assert_contains(
         &text,

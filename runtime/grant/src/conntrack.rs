@@ -78,21 +78,19 @@ operations! {
 
 impl Act for Delete {
     fn act(&self) -> String {
-        let Filter {
-            family,
-            protocol,
-            destination,
-            port,
-            reply_source,
-        } = &self.filter;
-        let port = match port {
+        let filter = &self.filter;
+        let port = match filter.port {
             Some(port) => format!("port {port}"),
             None => "every port".to_owned(),
         };
-        let destination = destination.map(|address| format!(" of {address}"));
-        let answering = reply_source.map(|address| format!(", answered by {address},"));
+        let destination = filter.destination.map(|address| format!(" of {address}"));
+        let answering = filter
+            .reply_source
+            .map(|address| format!(", answered by {address},"));
         format!(
-            "delete the tracked {family} connections to {protocol} {port}{}{} in {}",
+            "delete the tracked {} connections to {} {port}{}{} in {}",
+            filter.family,
+            filter.protocol,
             destination.unwrap_or_default(),
             answering.unwrap_or_default(),
             self.namespace

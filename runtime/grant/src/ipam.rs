@@ -21,7 +21,7 @@ use super::verb::{Verb, VerbSet};
 pub struct Run {
     /// `ipam.type` of the plugin configuration.
     pub plugin: String,
-    /// One of [`COMMANDS`].
+    /// One of `COMMANDS`.
     #[serde(deserialize_with = "command")]
     pub command: Word,
 }

@@ -41,12 +41,10 @@ operations! {
 
 impl Act for Execute {
     fn act(&self) -> String {
-        let Self {
-            plugin,
-            digest,
-            command,
-        } = self;
-        format!("run native plugin `{plugin}` ({digest}) for {command}, outside the sandbox")
+        format!(
+            "run native plugin `{}` ({}) for {}, outside the sandbox",
+            self.plugin, self.digest, self.command
+        )
     }
 
     /// What it does, nothing records.

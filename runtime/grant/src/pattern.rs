@@ -1,5 +1,6 @@
 //! The patterns of a grant: globs with placeholders, networks, dotted keys, and ranges of numbers.
 
+mod element;
 mod meet;
 
 use std::fmt;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::diagnostic::choice;
 use super::invocation::Invocation;
+pub(crate) use element::{Element, elements};
 pub use meet::globs_meet;
 
 /// A glob (`*`, `?`, `[a-z]`) in which `{ifname}`, `{network}` and `{containerid}` stand for this
@@ -208,26 +210,6 @@ impl Directory {
     pub fn contains(&self, path: &Path) -> bool {
         is_plain(path) && path.starts_with(&self.path)
     }
-
-    /// Whether it is the placeholder.
-    pub(crate) fn is_of_configuration(&self) -> bool {
-        self.path == Path::new(DATA_DIR)
-    }
-}
-
-impl TryFrom<PathBuf> for Directory {
-    type Error = String;
-
-    fn try_from(path: PathBuf) -> Result<Self, String> {
-        let path = plain_or(path, DATA_DIR)?;
-        Ok(Self { path })
-    }
-}
-
-impl From<Directory> for PathBuf {
-    fn from(directory: Directory) -> Self {
-        directory.path
-    }
 }
 
 /// A file that a grant names, and no other. Or [`RESOLV_CONF`].
@@ -242,26 +224,38 @@ impl File {
     pub fn is(&self, path: &Path) -> bool {
         path == self.path
     }
-
-    /// Whether it is the placeholder.
-    pub(crate) fn is_of_configuration(&self) -> bool {
-        self.path == Path::new(RESOLV_CONF)
-    }
 }
 
-impl TryFrom<PathBuf> for File {
-    type Error = String;
+/// How a path is read from a grant and written to one: a plain path, or a placeholder.
+macro_rules! plain_path {
+    ($($name:ident or $placeholder:ident;)+) => {$(
+        impl $name {
+            /// Whether it is the placeholder.
+            pub(crate) fn is_of_configuration(&self) -> bool {
+                self.path == Path::new($placeholder)
+            }
+        }
 
-    fn try_from(path: PathBuf) -> Result<Self, String> {
-        let path = plain_or(path, RESOLV_CONF)?;
-        Ok(Self { path })
-    }
+        impl TryFrom<PathBuf> for $name {
+            type Error = String;
+
+            fn try_from(path: PathBuf) -> Result<Self, String> {
+                let path = plain_or(path, $placeholder)?;
+                Ok(Self { path })
+            }
+        }
+
+        impl From<$name> for PathBuf {
+            fn from(plain: $name) -> Self {
+                plain.path
+            }
+        }
+    )+};
 }
 
-impl From<File> for PathBuf {
-    fn from(file: File) -> Self {
-        file.path
-    }
+plain_path! {
+    Directory or DATA_DIR;
+    File or RESOLV_CONF;
 }
 
 fn plain_or(path: PathBuf, placeholder: &str) -> Result<PathBuf, String> {

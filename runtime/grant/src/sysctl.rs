@@ -89,15 +89,10 @@ reads!(Read);
 
 impl Act for Write {
     fn act(&self) -> String {
-        let Self {
-            namespace,
-            key,
-            value,
-            ..
-        } = self;
+        let (key, value) = (&self.key, &self.value);
         let effect = Effect::of(key, value).map(|effect| format!(", which {}", effect.words));
         let effect = effect.unwrap_or_default();
-        format!("set {key} to {value} in {namespace}{effect}")
+        format!("set {key} to {value} in {}{effect}", self.namespace)
     }
 
     fn severity(&self, invocation: &Invocation) -> Severity {

@@ -2,8 +2,8 @@
 //!
 //! weir as the *delegating plugin* of the Kubernetes Network Custom Resource Definition De-facto Standard ("the standard"
 //! below; its sections are cited by number). [`run`] carries out one call of the runtime: the pod's [`selection`] and the
-//! cluster's [`definition`]s become a plan, the plan is recorded on disk, each network is attached by `weir-network`, and
-//! the [`status`] goes to the API server ([`kubernetes`]). DEL, CHECK and GC use the record and need no cluster.
+//! cluster's definitions become a plan, the plan is recorded on disk, each network is attached by `weir-network`, and
+//! the status goes to the API server ([`kubernetes`]). DEL, CHECK and GC use the record and need no cluster.
 //!
 //! No object of the cluster decides which plugin may run or what it may do: grants, plugins and limits are the node's. This
 //! crate knows nothing of components, and changes the pod's network only through the gate, by a grant that is fixed in the

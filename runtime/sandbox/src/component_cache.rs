@@ -66,19 +66,21 @@ impl ComponentCache {
     }
 
     fn contract(&self) -> Result<&Linker<State>, Error> {
-        let made = || linker::contract(&self.engine).map_err(|e| not_linked(&e));
-        self.contract
-            .get_or_init(made)
-            .as_ref()
-            .map_err(Clone::clone)
+        self.linker(&self.contract, linker::contract)
     }
 
     fn with_wasi(&self) -> Result<&Linker<State>, Error> {
-        let made = || linker::with_wasi(&self.engine).map_err(|e| not_linked(&e));
-        self.with_wasi
-            .get_or_init(made)
-            .as_ref()
-            .map_err(Clone::clone)
+        self.linker(&self.with_wasi, linker::with_wasi)
+    }
+
+    /// A linker, which is made when it is first asked for.
+    fn linker<'a>(
+        &self,
+        kept: &'a OnceLock<Result<Linker<State>, Error>>,
+        make: fn(&Engine) -> wasmtime::Result<Linker<State>>,
+    ) -> Result<&'a Linker<State>, Error> {
+        let made = || make(&self.engine).map_err(|e| not_linked(&e));
+        kept.get_or_init(made).as_ref().map_err(Clone::clone)
     }
 }
 

@@ -161,7 +161,7 @@ fn rules(family: &Masquerade) -> [Rule; 3] {
 
 /// Fails unless everything that [`add`] set up for these addresses is there, with the rules that use it.
 ///
-/// Errors: [`codes::NOT_AS_ATTACHED`].
+/// Errors: [`codes::NOT_AS_ATTACHED`](crate::codes::NOT_AS_ATTACHED).
 pub fn check(owner: &Owner, ips: &[IpConfig]) -> Result<(), Error> {
     shared()
         .check()

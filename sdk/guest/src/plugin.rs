@@ -22,7 +22,7 @@ pub enum World {
 
 /// A network plugin: the commands of the CNI specification's section 2.
 ///
-/// Configurations are read as [`config`](crate::config) describes. DEL and GC ignore unknown keys
+/// Configurations are read as [`config`](mod@crate::config) describes. DEL and GC ignore unknown keys
 /// and do not [`validate`](Plugin::validate), so that what an earlier configuration made can always
 /// be removed.
 pub trait Plugin {

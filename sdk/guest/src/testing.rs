@@ -1,7 +1,7 @@
 //! A host in memory, on which a plugin's commands run in native unit tests: no root, no namespaces, no component.
 //!
 //! A [`FakeHost`] is this thread's host until it is dropped: the functions of the capabilities act on it, in a test as in
-//! the plugin. So a test arranges and looks with [`link`](crate::link), [`address`](crate::address) and so on:
+//! the plugin. So a test arranges and looks with [`link`], [`address`](crate::address) and so on:
 //!
 //! ```
 //! use weir_sdk::testing::{FakeHost, Invocation};

@@ -1,5 +1,5 @@
 //! The fields of rules. Each capability's file defines a field once, by its type and by the value that an operation has
-//! for it: see [`rule!`](crate::rule::declare).
+//! for it: see `rule!`.
 //!
 //! | file | subject |
 //! |---|---|

@@ -8,7 +8,7 @@ use std::path::Path;
 use ipnet::IpNet;
 
 use super::Texts;
-use crate::pattern::{Number, Range, contains, glob_covers, is_glob};
+use crate::pattern::{Element, Number, Range, contains, elements, glob_covers, is_glob};
 
 /// The most values of one glob.
 const MOST: usize = 64;
@@ -30,8 +30,8 @@ pub(super) fn of_glob(glob: &str, others: &Texts) -> Texts {
     any.sort_by_key(String::len);
     any.dedup();
     let mut texts = vec![String::new()];
-    for piece in pieces(glob) {
-        let ways = piece.ways(&any);
+    for element in elements(glob) {
+        let ways = ways(&element, &any);
         let longer = texts
             .iter()
             .flat_map(|text| ways.iter().map(move |way| format!("{text}{way}")));
@@ -43,72 +43,34 @@ pub(super) fn of_glob(glob: &str, others: &Texts) -> Texts {
     texts.into_iter().filter(is_matched).collect()
 }
 
-/// A part of a glob.
-#[derive(Debug, PartialEq)]
-enum Piece {
-    Literal(String),
-    AnyText,
-    AnyCharacter,
-    /// The characters that its ranges begin and end with.
-    OneOf(Vec<char>),
-}
-
-impl Piece {
-    fn ways(&self, any: &[String]) -> Vec<String> {
-        let texts = |characters: &[char]| characters.iter().map(char::to_string).collect();
-        match self {
-            Self::Literal(text) => vec![text.clone()],
-            Self::AnyText => any.to_vec(),
-            Self::AnyCharacter => texts(&CHARACTERS),
-            Self::OneOf(characters) => texts(characters),
+/// Texts that an element of a glob matches.
+fn ways(element: &Element, any: &[String]) -> Vec<String> {
+    let texts = |characters: &[char]| characters.iter().map(char::to_string).collect();
+    match element {
+        Element::Literal(c) => vec![c.to_string()],
+        Element::Placeholder(text) => vec![text.clone()],
+        Element::Many => any.to_vec(),
+        Element::One | Element::Class { negated: true, .. } => texts(&CHARACTERS),
+        Element::Class { ranges, .. } => {
+            let mut ends: Vec<char> = ranges.iter().flat_map(|(a, b)| [*a, *b]).collect();
+            ends.dedup();
+            texts(&ends)
         }
     }
 }
 
-fn pieces(glob: &str) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    let mut rest = glob;
-    while let Some(first) = rest.chars().next() {
-        let (piece, length) = match first {
-            '*' => (Piece::AnyText, 1),
-            '?' => (Piece::AnyCharacter, 1),
-            '[' => class(rest),
-            _ => {
-                let length = rest.find(['*', '?', '[']).unwrap_or(rest.len());
-                (Piece::Literal(rest[..length].to_owned()), length)
-            }
-        };
-        pieces.push(piece);
-        rest = &rest[length..];
-    }
-    pieces
-}
-
-/// The class at the start of a text, and its length. A bracket right after the first, or after `!`, is a member.
-fn class(text: &str) -> (Piece, usize) {
-    let is_negated = text.starts_with("[!");
-    let start = if is_negated { 2 } else { 1 };
-    let first = text[start..].chars().next().map_or(0, char::len_utf8);
-    let end = text[start + first..].find(']');
-    let Some(end) = end.map(|end| start + first + end) else {
-        return (Piece::Literal(text.to_owned()), text.len());
-    };
-    if is_negated {
-        return (Piece::AnyCharacter, end + 1);
-    }
-    let members: Vec<char> = text[start..end].chars().collect();
-    let is_dash = |at: usize| members[at] == '-' && at > 0 && at + 1 < members.len();
-    let ends = (0..members.len()).filter(|at| !is_dash(*at));
-    (Piece::OneOf(ends.map(|at| members[at]).collect()), end + 1)
-}
-
 /// The texts between the wildcards of a glob.
 fn fragments(glob: &str) -> Vec<String> {
-    let literal = pieces(glob).into_iter().filter_map(|piece| match piece {
-        Piece::Literal(text) => Some(text),
-        _ => None,
-    });
-    literal.collect()
+    let mut fragments = vec![String::new()];
+    for element in elements(glob) {
+        match (element, fragments.last_mut()) {
+            (Element::Literal(c), Some(last)) => last.push(c),
+            (Element::Placeholder(text), Some(last)) => last.push_str(&text),
+            _ => fragments.push(String::new()),
+        }
+    }
+    fragments.retain(|fragment| !fragment.is_empty());
+    fragments
 }
 
 /// Keys that a glob matches, segment by segment.

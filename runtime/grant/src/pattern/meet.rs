@@ -1,19 +1,6 @@
 //! Whether a text can match two globs at once.
 
-/// One element of a glob.
-#[derive(Debug, PartialEq, Eq)]
-enum Element {
-    /// `*`, and a placeholder, whose value is not known.
-    Many,
-    /// `?`
-    One,
-    Literal(char),
-    /// `[a-z]`, `[!a-z]`: ranges with both ends.
-    Class {
-        ranges: Vec<(char, char)>,
-        negated: bool,
-    },
-}
+use super::element::{Element, elements};
 
 /// Whether some text matches both globs. A placeholder stands for any text. Of two negated classes, and of a class and a
 /// negated one, it may say yes although no character is in both.
@@ -23,9 +10,9 @@ pub fn globs_meet(one: &str, other: &str) -> bool {
     let mut meet = only_many(&other);
     for element in one.iter().rev() {
         let mut now = vec![false; other.len() + 1];
-        now[other.len()] = *element == Element::Many && meet[other.len()];
+        now[other.len()] = element.is_any_text() && meet[other.len()];
         for (j, beside) in other.iter().enumerate().rev() {
-            now[j] = if *element == Element::Many || *beside == Element::Many {
+            now[j] = if element.is_any_text() || beside.is_any_text() {
                 meet[j] || now[j + 1]
             } else {
                 have_one_in_common(element, beside) && meet[j + 1]
@@ -40,7 +27,7 @@ pub fn globs_meet(one: &str, other: &str) -> bool {
 fn only_many(elements: &[Element]) -> Vec<bool> {
     let mut empty = vec![true; elements.len() + 1];
     for (at, element) in elements.iter().enumerate().rev() {
-        empty[at] = *element == Element::Many && empty[at + 1];
+        empty[at] = element.is_any_text() && empty[at + 1];
     }
     empty
 }
@@ -70,51 +57,6 @@ fn have_one_in_common(one: &Element, other: &Element) -> bool {
         }
         _ => true,
     }
-}
-
-fn elements(glob: &str) -> Vec<Element> {
-    let mut elements = Vec::new();
-    let mut rest = glob;
-    while let Some(c) = rest.chars().next() {
-        let (element, length) = match c {
-            '*' => (Element::Many, 1),
-            '?' => (Element::One, 1),
-            '[' => class(rest).unwrap_or((Element::Literal(c), 1)),
-            '{' => rest
-                .find('}')
-                .map_or((Element::Literal(c), 1), |end| (Element::Many, end + 1)),
-            c => (Element::Literal(c), c.len_utf8()),
-        };
-        elements.push(element);
-        rest = &rest[length..];
-    }
-    elements
-}
-
-/// The class at the beginning of a text, and its length. A bracket that is its first character is part of it.
-fn class(text: &str) -> Option<(Element, usize)> {
-    let negated = text[1..].starts_with('!');
-    let start = if negated { 2 } else { 1 };
-    let first = text[start..].chars().next()?;
-    let after = start + first.len_utf8();
-    let end = after + text[after..].find(']')?;
-    let characters: Vec<char> = text[start..end].chars().collect();
-    let mut ranges = Vec::new();
-    let mut left = characters.as_slice();
-    loop {
-        left = match left {
-            [] => break,
-            [first, '-', last, rest @ ..] => {
-                ranges.push((*first, *last));
-                rest
-            }
-            [one, rest @ ..] => {
-                ranges.push((*one, *one));
-                rest
-            }
-        };
-    }
-    Some((Element::Class { ranges, negated }, end + 1))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Reads a document as an administrator wrote it, in YAML, and reports all of its mistakes.
 //!
-//! The text becomes a [`tree`] that knows the place of each node, and the types of the document are
-//! read from that ([`decode`]). After a mistake, the node that is wrong is removed from the tree, and the rest
+//! The text becomes a tree that knows the place of each node, and the types of the document are
+//! read from that. After a mistake, the node that is wrong is removed from the tree, and the rest
 //! is read again.
 
 mod decode;

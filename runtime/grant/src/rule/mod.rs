@@ -37,7 +37,7 @@ pub trait Listed: Sized {
     fn of(capabilities: &Capabilities) -> &[Self];
 }
 
-/// One rule of a grant. [`rule!`](declare) implements it.
+/// One rule of a grant. `rule!` implements it.
 pub trait Rule: VerbSet + Listed {
     /// One object that an operation touches, and how.
     type Requirement: fmt::Display + Clone;

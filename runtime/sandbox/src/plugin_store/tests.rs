@@ -58,6 +58,15 @@ impl Node {
         self.paths.plugins().join(NAME)
     }
 
+    /// The plugin must not be found, for a reason with these words.
+    #[track_caller]
+    fn assert_not_found(&self, words: &[String]) {
+        let why = self.found().unwrap_err();
+        for words in words {
+            assert!(why.contains(words), "{words}: {why}");
+        }
+    }
+
     /// The component of the plugin that is found, or why none is.
     fn found(&self) -> Result<Vec<u8>, String> {
         let found = Catalogue::new(&self.paths).find(NAME);
@@ -197,14 +206,11 @@ fn what_others_can_write_is_not_run() {
         for added in [0o020, 0o002] {
             let mode = before.mode() & 0o777 | added;
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-            let why = node.found().unwrap_err();
             let shown = path.display();
-            for words in [
+            node.assert_not_found(&[
                 format!("`{shown}` has mode 0{mode:o}"),
                 format!("chmod go-w {shown}"),
-            ] {
-                assert!(why.contains(&words), "{words}: {why}");
-            }
+            ]);
         }
         fs::set_permissions(&path, before).unwrap();
     }
@@ -224,14 +230,11 @@ fn what_belongs_to_somebody_else_is_not_run() {
         chown(node.place(), Some(user), None).unwrap();
         for path in files(&node) {
             chown(&path, Some(other), None).unwrap();
-            let why = node.found().unwrap_err();
             let shown = path.display();
-            for words in [
+            node.assert_not_found(&[
                 format!("`{shown}` belongs to user {other}"),
                 format!("chown {user} {shown}"),
-            ] {
-                assert!(why.contains(&words), "{words}: {why}");
-            }
+            ]);
             chown(&path, Some(user), None).unwrap();
         }
         assert_eq!(node.found().unwrap(), b"one");

@@ -1,7 +1,7 @@
 //! A throw-away node: user, mount and network namespaces with a root directory for weir, which all end with the process.
 //! Plugins run there for a demonstration, for a test, or to see what they do.
 //!
-//! ```ignore
+//! ```text
 //! let node = ScratchNode::enter("weir demo")?;      // from here on this process is on the node
 //! let one = node.container("one")?;               // a network namespace with a path
 //! let sandbox = Sandbox::new(node.paths(), true)?; // or WEIR_ROOT=node.root() for a child

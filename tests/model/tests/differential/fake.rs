@@ -11,10 +11,10 @@ use ipnet::IpNet;
 use weir_gate::Permit;
 use weir_grant::firewall::{Element, Value};
 use weir_grant::link::{self, Link, LinkFacts, LinkReference};
-use weir_grant::traffic::{self, Handle, PresentQdisc};
-use weir_grant::{Namespace, Operation, conntrack, firewall, firewalld, store, sysctl};
+use weir_grant::traffic::{Handle, PresentQdisc};
+use weir_grant::{Namespace, conntrack, firewall, firewalld, store, sysctl};
 use weir_kernel::inverses::KnownLinks;
-use weir_kernel::{Changes, Code, Error, Facts, Kernel, Perform, Result};
+use weir_kernel::{Code, Error, Facts, Kernel, Result};
 
 /// The fake host of this thread, which a [`weir_sdk::testing::FakeHost`] is.
 #[derive(Default)]
@@ -95,30 +95,14 @@ impl Kernel for Fake {
     fn wait_until(&mut self, _: Instant) {}
 }
 
-macro_rules! not_compared {
-    ($($operation:ty => $answer:ty;)*) => {$(
-        impl Perform<$operation, $answer> for Fake {
-            fn perform(&mut self, _: &Permit<$operation>, _: &mut Changes<'_>) -> Result<$answer> {
-                Err(not_compared(<$operation>::NAME))
-            }
-        }
-    )*};
-}
+weir_model::traffic_unsupported!(Fake, not_compared);
 
-not_compared! {
+weir_model::unsupported! {
+    Fake, not_compared:
     link::AddVlans => ();
     link::DeleteVlans => ();
     link::ListVlans => Vec<link::BridgeVlan>;
     link::UpdateBridge => ();
-    traffic::AddQdisc => ();
-    traffic::DeleteQdisc => ();
-    traffic::ListQdiscs => Vec<traffic::Qdisc>;
-    traffic::AddClass => ();
-    traffic::DeleteClass => ();
-    traffic::ListClasses => Vec<traffic::Class>;
-    traffic::AddFilter => ();
-    traffic::DeleteFilter => ();
-    traffic::ListFilters => Vec<traffic::Filter<u32>>;
     firewall::Apply => ();
     firewall::ListChains => Vec<firewall::Chain>;
     firewall::ListSets => Vec<String>;

@@ -35,7 +35,7 @@ pub fn add(namespace: Namespace, route: &Route) -> Result<()> {
             Some(_) if namespace == Namespace::Host || network.routes.contains(&new) => {
                 refuse(EEXIST)
             }
-            Some(_) if new.is_ipv6() && new.gateway.is_some() => Err(error(
+            Some(_) if new.is_ipv6() && new.hop.gateway.is_some() => Err(error(
                 ErrorCode::Unsupported,
                 "the fake host does not have a second gateway to an IPv6 destination",
             )),
@@ -147,11 +147,11 @@ fn is_meant(there: &Way, wanted: &Way) -> bool {
         && is_it(wanted.scope, there.scope)
         && is_it(wanted.protocol, there.protocol)
         && is_it(wanted.priority.filter(|p| *p != 0), there.priority)
-        && is_it(wanted.link, there.link)
-        && is_it(wanted.gateway, there.gateway)
+        && is_it(wanted.hop.link, there.hop.link)
+        && is_it(wanted.hop.gateway, there.hop.gateway)
         && is_it(wanted.source, there.source)
-        && is_it(wanted.mtu, there.mtu)
-        && is_it(wanted.advmss, there.advmss)
+        && is_it(wanted.metrics.mtu, there.metrics.mtu)
+        && is_it(wanted.metrics.advmss, there.metrics.advmss)
         && (wanted.next_hops.is_empty() || wanted.next_hops == there.next_hops)
 }
 
@@ -187,9 +187,7 @@ impl Selected {
     }
 
     fn has(&self, way: &Way) -> bool {
-        let by = |gateway| {
-            way.gateway == Some(gateway) || way.next_hops.iter().any(|h| h.gateway == Some(gateway))
-        };
+        let by = |gateway| way.hops().any(|hop| hop.gateway == Some(gateway));
         let family = IpFamily::of(way.destination.addr());
         self.family.is_none_or(|wanted| wanted == family)
             && self.destination.is_none_or(|to| to == way.destination)
@@ -210,7 +208,7 @@ fn look_up(network: &Network, to: IpAddr) -> Option<&Way> {
 
 /// What is told of a route that is taken.
 fn answer(network: &Network, way: &Way, to: IpAddr) -> Way {
-    let own = network.addresses_of(way.link.unwrap_or_default());
+    let own = network.addresses_of(way.hop.link.unwrap_or_default());
     let mut own = own.map(|held| held.address.addr());
     Way {
         destination: IpNet::from(to),
@@ -225,28 +223,26 @@ fn answer(network: &Network, way: &Way, to: IpAddr) -> Way {
 fn told(way: &Way) -> Route {
     Route {
         destination: way.destination.into(),
-        gateway: way.gateway.map(Into::into),
-        link: way.link.map(LinkReference::Index),
+        gateway: way.hop.gateway.map(Into::into),
+        link: way.hop.link.map(LinkReference::Index),
         source: way.source.map(Into::into),
         table: Some(way.table),
         scope: way.scope,
         priority: way.priority,
-        mtu: way.mtu,
-        advmss: way.advmss,
+        mtu: way.metrics.mtu,
+        advmss: way.metrics.advmss,
         protocol: way.protocol,
         kind: way.kind,
-        on_link: way.on_link,
-        next_hops: way.next_hops.iter().map(Hop::told).collect(),
+        on_link: way.hop.on_link,
+        next_hops: way.next_hops.iter().map(next_hop).collect(),
     }
 }
 
-impl Hop {
-    fn told(&self) -> NextHop {
-        NextHop {
-            gateway: self.gateway.map(Into::into),
-            link: self.link.map(LinkReference::Index),
-            weight: self.weight,
-            on_link: self.on_link,
-        }
+fn next_hop((hop, weight): &(Hop, u16)) -> NextHop {
+    NextHop {
+        gateway: hop.gateway.map(Into::into),
+        link: hop.link.map(LinkReference::Index),
+        weight: *weight,
+        on_link: hop.on_link,
     }
 }

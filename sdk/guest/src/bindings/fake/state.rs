@@ -80,9 +80,7 @@ pub(crate) struct Device {
     pub vlans: Vec<BridgeVlan>,
     /// Whether somebody has set a bridge's MTU, which follows its ports otherwise.
     pub has_own_mtu: bool,
-    pub qdiscs: Vec<Qdisc>,
-    pub classes: Vec<Class>,
-    pub filters: Vec<Filter>,
+    pub traffic: Traffic,
 }
 
 /// An address of a link.
@@ -98,26 +96,31 @@ pub(crate) struct Held {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Way {
     pub destination: IpNet,
-    pub gateway: Option<IpAddr>,
-    pub link: Option<u32>,
-    pub source: Option<IpAddr>,
     pub table: u32,
-    pub scope: Option<u8>,
     pub priority: Option<u32>,
-    pub mtu: Option<u32>,
-    pub advmss: Option<u32>,
+    /// Empty for a multipath route.
+    pub hop: Hop,
+    /// Of a multipath route, each with its weight.
+    pub next_hops: Vec<(Hop, u16)>,
+    pub source: Option<IpAddr>,
+    pub scope: Option<u8>,
     pub protocol: Option<u8>,
     pub kind: RouteKind,
-    pub on_link: bool,
-    pub next_hops: Vec<Hop>,
+    pub metrics: Metrics,
 }
 
-/// One next hop of a multipath route.
-#[derive(Clone, Debug, PartialEq)]
+/// What a route says of the connections over it, in bytes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Metrics {
+    pub mtu: Option<u32>,
+    pub advmss: Option<u32>,
+}
+
+/// Where a route leads next.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Hop {
     pub gateway: Option<IpAddr>,
     pub link: Option<u32>,
-    pub weight: u16,
     pub on_link: bool,
 }
 
@@ -129,6 +132,14 @@ pub(crate) struct Table {
     /// Of all chains, each chain's in order.
     pub rules: Vec<Rule>,
     pub sets: Vec<(Set, Vec<Element>)>,
+}
+
+/// What shapes the traffic of a link.
+#[derive(Clone, Default)]
+pub(crate) struct Traffic {
+    pub qdiscs: Vec<Qdisc>,
+    pub classes: Vec<Class>,
+    pub filters: Vec<Filter>,
 }
 
 impl Default for Machine {
@@ -246,18 +257,15 @@ impl Way {
     pub(super) fn new(destination: IpNet) -> Self {
         Way {
             destination,
-            gateway: None,
-            link: None,
-            source: None,
             table: 254,
-            scope: None,
             priority: None,
-            mtu: None,
-            advmss: None,
+            hop: Hop::default(),
+            next_hops: Vec::new(),
+            source: None,
+            scope: None,
             protocol: None,
             kind: RouteKind::Unicast,
-            on_link: false,
-            next_hops: Vec::new(),
+            metrics: Metrics::default(),
         }
     }
 
@@ -265,9 +273,15 @@ impl Way {
         self.destination.addr().is_ipv6()
     }
 
+    /// Where it leads next: one hop, or those of a multipath route.
+    pub(super) fn hops(&self) -> impl Iterator<Item = &Hop> {
+        let further = self.next_hops.iter().map(|(hop, _)| hop);
+        std::iter::once(&self.hop).chain(further)
+    }
+
     /// Whether it leads over a link, alone or as one of several ways.
     pub(super) fn is_over(&self, index: u32) -> bool {
-        self.link == Some(index) || self.next_hops.iter().any(|hop| hop.link == Some(index))
+        self.hops().any(|hop| hop.link == Some(index))
     }
 }
 
@@ -319,9 +333,7 @@ impl Device {
             lower: None,
             vlans: Vec::new(),
             has_own_mtu: false,
-            qdiscs: Vec::new(),
-            classes: Vec::new(),
-            filters: Vec::new(),
+            traffic: Traffic::default(),
         }
     }
 

@@ -94,16 +94,14 @@ pub(super) fn drop_ipv6(network: &mut Network, index: u32) {
         .retain(|held| held.link != index || held.address.addr().is_ipv4());
     network
         .routes
-        .retain(|way| way.link != Some(index) || !way.is_ipv6());
+        .retain(|way| way.hop.link != Some(index) || !way.is_ipv6());
 }
 
 /// Whether a link has no IPv6.
 pub(super) fn is_ipv6_disabled(network: &Network, link: &str) -> bool {
     let key = crate::sysctl::interface_key("ipv6.conf", link, "disable_ipv6");
-    network
-        .parameters
-        .get(&key)
-        .is_some_and(|value| value != "0")
+    let value = network.parameters.get(&key);
+    value.is_some_and(|value| value != "0")
 }
 
 /// Gives a new link its parameters, which are those of `default`.

@@ -2,7 +2,7 @@
 
 use super::Call;
 use super::error::{EEXIST, ENOENT, EOPNOTSUPP, Result, invalid, refuse};
-use super::state::{Device, Machine, network as read_network};
+use super::state::{Machine, Traffic, network as read_network};
 use crate::bindings::weir::cni::traffic::{
     Action, Class, Discipline, Filter, Handle, Qdisc, TokenBucket,
 };
@@ -17,19 +17,19 @@ pub fn add_qdisc(namespace: Namespace, link: &LinkReference, qdisc: &Qdisc) -> R
     let call = Call::of("traffic.add-qdisc").on(namespace, link);
     call.with(text).run(|machine| {
         check_qdisc(qdisc)?;
-        let device = device(machine, namespace, link)?;
+        let traffic = traffic(machine, namespace, link)?;
         let is_place = [ROOT, INGRESS_PLACE].contains(&qdisc.parent);
-        if !is_place && !device.has_class(qdisc.parent) {
+        if !is_place && !traffic.has_class(qdisc.parent) {
             return refuse(ENOENT);
         }
-        if device
+        if traffic
             .qdiscs
             .iter()
             .any(|there| there.parent == qdisc.parent)
         {
             return refuse(EEXIST);
         }
-        device.qdiscs.push(qdisc.clone());
+        traffic.qdiscs.push(qdisc.clone());
         Ok(())
     })
 }
@@ -52,23 +52,23 @@ fn check_qdisc(qdisc: &Qdisc) -> Result<()> {
 pub fn delete_qdisc(namespace: Namespace, link: &LinkReference, parent: Handle) -> Result<()> {
     let call = Call::of("traffic.delete-qdisc").on(namespace, link);
     call.with(format_args!("at {parent:#x}")).run(|machine| {
-        let device = device(machine, namespace, link)?;
-        let at = device
+        let traffic = traffic(machine, namespace, link)?;
+        let at = traffic
             .qdiscs
             .iter()
             .position(|qdisc| qdisc.parent == parent);
-        let gone = device.qdiscs.remove(at.ok_or(ENOENT)?);
+        let gone = traffic.qdiscs.remove(at.ok_or(ENOENT)?);
         let is_of = |handle: Handle| handle & MAJOR == gone.handle & MAJOR;
-        device.qdiscs.retain(|qdisc| !is_of(qdisc.parent));
-        device.classes.retain(|class| !is_of(class.handle));
-        device.filters.retain(|filter| !is_of(filter.parent));
+        traffic.qdiscs.retain(|qdisc| !is_of(qdisc.parent));
+        traffic.classes.retain(|class| !is_of(class.handle));
+        traffic.filters.retain(|filter| !is_of(filter.parent));
         Ok(())
     })
 }
 
 pub fn list_qdiscs(namespace: Namespace, link: &LinkReference) -> Result<Vec<Qdisc>> {
     let call = Call::of("traffic.list-qdiscs").on(namespace, link);
-    call.run(|machine| Ok(device(machine, namespace, link)?.qdiscs.clone()))
+    call.run(|machine| Ok(traffic(machine, namespace, link)?.qdiscs.clone()))
 }
 
 pub fn add_class(namespace: Namespace, link: &LinkReference, class: Class) -> Result<()> {
@@ -80,21 +80,21 @@ pub fn add_class(namespace: Namespace, link: &LinkReference, class: Class) -> Re
                 "a rate or a burst of 0, or a handle of another discipline",
             ));
         }
-        let device = device(machine, namespace, link)?;
-        if !device.has_htb(class.parent) && !device.has_class(class.parent) {
+        let traffic = traffic(machine, namespace, link)?;
+        if !traffic.has_htb(class.parent) && !traffic.has_class(class.parent) {
             return refuse(ENOENT);
         }
-        if device.has_class(class.handle) {
+        if traffic.has_class(class.handle) {
             return refuse(EEXIST);
         }
-        device.classes.push(class);
+        traffic.classes.push(class);
         Ok(())
     })
 }
 
 pub fn list_classes(namespace: Namespace, link: &LinkReference) -> Result<Vec<Class>> {
     let call = Call::of("traffic.list-classes").on(namespace, link);
-    call.run(|machine| Ok(device(machine, namespace, link)?.classes.clone()))
+    call.run(|machine| Ok(traffic(machine, namespace, link)?.classes.clone()))
 }
 
 pub fn add_filter(namespace: Namespace, link: &LinkReference, filter: &Filter) -> Result<()> {
@@ -107,19 +107,19 @@ pub fn add_filter(namespace: Namespace, link: &LinkReference, filter: &Filter) -
             let target = machine.network(namespace)?.index(target)?;
             filter.action = Action::Redirect(LinkReference::Index(target));
         }
-        let device = device(machine, namespace, link)?;
+        let traffic = traffic(machine, namespace, link)?;
         let is_hook = |qdisc: &Qdisc| {
             let is_there = qdisc.handle & MAJOR == filter.parent & MAJOR;
             is_there && !matches!(qdisc.discipline, Discipline::Tbf(_))
         };
-        if !device.qdiscs.iter().any(is_hook) {
+        if !traffic.qdiscs.iter().any(is_hook) {
             return refuse(ENOENT);
         }
-        if matches!(filter.action, Action::Classify(_)) && !device.has_htb(filter.parent) {
+        if matches!(filter.action, Action::Classify(_)) && !traffic.has_htb(filter.parent) {
             return refuse(EOPNOTSUPP);
         }
-        device.filters.push(filter);
-        device.filters.sort_by_key(|filter| filter.priority);
+        traffic.filters.push(filter);
+        traffic.filters.sort_by_key(|filter| filter.priority);
         Ok(())
     })
 }
@@ -146,23 +146,23 @@ pub fn list_filters(
 ) -> Result<Vec<Filter>> {
     let call = Call::of("traffic.list-filters").on(namespace, link);
     call.with(format_args!("at {parent:#x}")).run(|machine| {
-        let filters = device(machine, namespace, link)?.filters.iter();
+        let filters = traffic(machine, namespace, link)?.filters.iter();
         let filters = filters.filter(|filter| filter.parent == parent);
         Ok(filters.cloned().collect())
     })
 }
 
-fn device<'a>(
+fn traffic<'a>(
     machine: &'a mut Machine,
     namespace: Namespace,
     link: &LinkReference,
-) -> Result<&'a mut Device> {
+) -> Result<&'a mut Traffic> {
     let network = machine.network(namespace)?;
     let index = network.index(link)?;
-    network.device_mut(index)
+    Ok(&mut network.device_mut(index)?.traffic)
 }
 
-impl Device {
+impl Traffic {
     fn has_class(&self, handle: Handle) -> bool {
         self.classes.iter().any(|class| class.handle == handle)
     }

@@ -143,11 +143,9 @@ calls! {
         no_prefix_route: o.no_prefix_route,
     });
     address::Delete: |o| sdk::address::delete(in_of(&o.link), of_facts(&o.link), o.address);
-    address::List => Vec<address::Address>: |o| sdk::address::list(
-        in_of(&o.link),
-        of_facts(&o.link),
-        o.family.map(convert::family),
-    ).map(|all| each(all, convert::address));
+    address::List => Vec<address::Address>: |o|
+        sdk::address::list(in_of(&o.link), of_facts(&o.link), o.family.map(convert::family))
+            .map(|all| each(all, convert::address));
     address::Settle: |o| sdk::address::settle(in_of(&o.link), of_facts(&o.link), o.timeout_ms);
 
     route::List => Vec<route::Route<u32>>: |o| sdk::route::list(
@@ -169,11 +167,9 @@ calls! {
         proxy: o.proxy,
     });
     neighbour::Delete: |o| sdk::neighbour::delete(in_of(&o.link), of_facts(&o.link), o.address);
-    neighbour::List => Vec<neighbour::Neighbour>: |o| sdk::neighbour::list(
-        in_of(&o.link),
-        of_facts(&o.link),
-        o.family.map(convert::family),
-    ).map(|all| each(all, convert::entry));
+    neighbour::List => Vec<neighbour::Neighbour>: |o|
+        sdk::neighbour::list(in_of(&o.link), of_facts(&o.link), o.family.map(convert::family))
+            .map(|all| each(all, convert::entry));
     neighbour::Announce: |o| sdk::neighbour::announce(
         in_of(&o.link),
         of_facts(&o.link),

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use weir_host::printable;
 
+use super::columns;
 use crate::cli::audit::count::Use;
 use crate::cli::audit::tally::{Denial, PluginTally, Tally};
 use crate::cli::audit::text::number;
@@ -33,15 +34,13 @@ fn table(name: &str, plugin: &PluginTally) -> Markup {
     html! {
         table.list.short[plugin.denials.len() <= FEW_DENIALS] {
             caption { span.denied { "✕ " (number(plugin.count.denied + plugin.count.refused)) } " denied to " b { (printable(name)) } }
-            thead {
-                tr {
-                    th.amount scope="col" { "Times" }
-                    th scope="col" { "The plugin wanted to" }
-                    th.closest scope="col" { "Closest rule" }
-                    th.missed scope="col" { "Missed in" }
-                    th.when scope="col" { "When (UTC)" }
-                }
-            }
+            (columns(&[
+                (Some("amount"), "Times"),
+                (None, "The plugin wanted to"),
+                (Some("closest"), "Closest rule"),
+                (Some("missed"), "Missed in"),
+                (Some("when"), "When (UTC)"),
+            ]))
             tbody {
                 @for denial in plugin.frequent_denials() { (row(denial)) }
                 @if plugin.further_denials > 0 {

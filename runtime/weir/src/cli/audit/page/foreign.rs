@@ -6,8 +6,8 @@ use weir_grant::{Severity, internal_grant};
 use weir_host::printable;
 use weir_sandbox::Catalogue;
 
-use super::Plugin;
 use super::denials::{in_code, when};
+use super::{Plugin, columns};
 use crate::cli::audit::acts::{Act, Acts};
 use crate::cli::audit::text::{counted, number};
 use crate::cli::grants::check::{KnownNode, of_grant};
@@ -65,14 +65,7 @@ fn table(name: &str, all: &Acts, acts: &[&Act]) -> Markup {
     html! {
         table.list.acts.short[acts.len() <= MOST_FIRST] {
             caption { "Plugin " b { (printable(name)) } }
-            thead {
-                tr {
-                    th.reach scope="col" { "How far" }
-                    th scope="col" { "What it did" }
-                    th.amount scope="col" { "Times" }
-                    th.when scope="col" { "When (UTC)" }
-                }
-            }
+            (columns(&[(Some("reach"), "How far"), (None, "What it did"), (Some("amount"), "Times"), (Some("when"), "When (UTC)")]))
             tbody {
                 @for act in acts.iter().take(MOST_FIRST) { (row(act)) }
                 @if rest > 0 {

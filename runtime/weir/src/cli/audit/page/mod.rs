@@ -87,6 +87,17 @@ pub fn page(paths: &Paths, files: &[PathBuf], filter: &Filter, tally: &Tally) ->
     page.into_string()
 }
 
+/// The titles of a table's columns, each with its class.
+fn columns(titles: &[(Option<&str>, &str)]) -> Markup {
+    html! {
+        thead {
+            tr {
+                @for (class, title) in titles { th class=[class] scope="col" { (title) } }
+            }
+        }
+    }
+}
+
 impl Plugin<'_> {
     fn in_force(&self) -> impl Iterator<Item = &Grant> {
         let grants = self.grants.iter().copied();

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use weir_grant::internal_grant;
 use weir_host::printable;
 
-use super::Plugin;
+use super::{Plugin, columns};
 use crate::cli::audit::count::{Count, Use};
 use crate::cli::audit::rules::{self, Rule};
 use crate::cli::audit::tally::PluginTally;
@@ -108,9 +108,7 @@ fn grant(own: &Grant, all: &[Grant], tally: &PluginTally) -> Markup {
                 }
                 (changed_meanwhile(own, tally))
             }
-            thead {
-                tr { th scope="col" { "Rule" } th scope="col" { "Allows" } th.amount scope="col" { "Used" } }
-            }
+            (columns(&[(None, "Rule"), (None, "Allows"), (Some("amount"), "Used")]))
             tbody {
                 @for rule in &rules { (row(rule, used.get(&rule.name), most)) }
                 @for (name, seen) in gone {

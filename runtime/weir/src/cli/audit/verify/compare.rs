@@ -143,7 +143,7 @@ fn no_head(path: &Path) -> Finding {
 /// A head that is not among the chain lines of the files.
 fn beside(head: &ChainLine, report: &Report) -> Finding {
     let number = head.chained;
-    let Some((first, last)) = report.first.zip(report.last) else {
+    let Some((first, last)) = report.chained.first.zip(report.chained.last) else {
         return Finding::of(
             What::CutOff,
             number,
@@ -182,7 +182,7 @@ pub fn checkpoints(checkpoints: Vec<Checkpoint>, wanted: &Wanted, report: &mut R
             || format!("the checkpoint at chain line {number}"),
             |time| format!("the checkpoint of {time}, at chain line {number},"),
         );
-        let is_older = report.first.is_some_and(|first| number < first);
+        let is_older = report.chained.first.is_some_and(|first| number < first);
         match wanted.find(&checkpoint.line) {
             Found::Same => report.checkpoints += 1,
             Found::Another => report.findings.push(Finding::of(

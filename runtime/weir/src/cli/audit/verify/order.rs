@@ -17,7 +17,7 @@ pub fn check(segments: &[Segment], report: &mut Report) {
     let mut followed: HashMap<usize, u64> = HashMap::new();
     while let Some((next, follows)) = left.after(current) {
         match current {
-            None => report.first = Some(next.after.chained),
+            None => report.chained.first = Some(next.after.chained),
             Some(current) if !follows => report.findings.push(gap(current, next)),
             Some(_) => {}
         }
@@ -30,7 +30,7 @@ pub fn check(segments: &[Segment], report: &mut Report) {
         current = Some(next);
     }
     let last = segments.iter().map(|segment| segment.last.chained);
-    report.last = last.max();
+    report.chained.last = last.max();
 }
 
 /// The segments that were not followed yet.

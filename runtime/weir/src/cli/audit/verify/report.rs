@@ -14,9 +14,8 @@ pub struct Report {
     pub files: Vec<FileReport>,
     /// Chain lines whose digest was checked.
     pub checked: u64,
-    /// The chain line that the first of the files goes on after, and the last one.
-    pub first: Option<u64>,
-    pub last: Option<u64>,
+    #[serde(flatten)]
+    pub chained: Span,
     /// The number in the head file, if the log has its chain line.
     pub head: Option<u64>,
     /// Checkpoints that match.
@@ -33,6 +32,14 @@ pub struct FileReport {
     pub lines: u64,
     /// Lines from before the chain began.
     pub before_chain: u64,
+    #[serde(flatten)]
+    pub chained: Span,
+}
+
+/// The chain line after which something begins, and the last one in it.
+#[skip_serializing_none]
+#[derive(Default, Serialize)]
+pub struct Span {
     pub first: Option<u64>,
     pub last: Option<u64>,
 }
@@ -43,8 +50,7 @@ impl FileReport {
             file: file.to_owned(),
             lines: 0,
             before_chain: 0,
-            first: None,
-            last: None,
+            chained: Span::default(),
         }
     }
 }
@@ -167,7 +173,7 @@ pub fn print_text(report: &Report) {
 
 fn print_file(file: &FileReport) {
     let lines = counted(file.lines, "line");
-    let chain = match file.first.zip(file.last) {
+    let chain = match file.chained.first.zip(file.chained.last) {
         Some((first, last)) => format!("chained after {first} up to {last}"),
         None => "none in the chain".to_owned(),
     };

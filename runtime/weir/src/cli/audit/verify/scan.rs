@@ -184,9 +184,9 @@ impl<'a> Scan<'a> {
         first: usize,
     ) {
         if let Some(segment) = self.segments[first..].first() {
-            file.first = Some(segment.after.chained);
+            file.chained.first = Some(segment.after.chained);
         }
-        file.last = self.segments[first..]
+        file.chained.last = self.segments[first..]
             .last()
             .map(|segment| segment.last.chained);
         if region.count == 0 {

@@ -24,14 +24,14 @@ const MOST_BYTES: u64 = 4096;
 
 /// An address that is taken.
 pub(super) struct Lease {
+    pub file: PathBuf,
+    pub written: Option<SystemTime>,
     pub address: IpAddr,
     /// As people know it.
     pub network: String,
     pub container_id: String,
     /// None in files of old versions.
     pub ifname: Option<String>,
-    pub written: Option<SystemTime>,
-    pub file: PathBuf,
 }
 
 impl Lease {

@@ -72,7 +72,7 @@ pub(super) fn forget(network: &mut Network, index: u32, name: &str) {
     network.links.retain(|device| device.link.index != index);
     network.addresses.retain(|held| held.link != index);
     network.neighbours.retain(|(link, _)| *link != index);
-    network.routes.retain(|way| way.link != Some(index));
+    network.routes.retain(|way| way.hop.link != Some(index));
     route::drop_of_link(network, index);
     sysctl::remove_link(network, name);
 }

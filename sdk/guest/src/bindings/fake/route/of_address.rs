@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::{HOST, LINK, LOCAL_TABLE, UNIVERSE};
-use crate::bindings::fake::state::{Held, Network, Way};
+use crate::bindings::fake::state::{Held, Hop, Network, Way};
 use crate::bindings::weir::cni::route::RouteKind;
 
 /// `RTPROT_KERNEL`.
@@ -118,8 +118,11 @@ fn prefix(held: &Held) -> Way {
 
 fn of_kernel(destination: IpNet, link: u32) -> Way {
     Way {
-        link: Some(link),
         protocol: Some(KERNEL),
+        hop: Hop {
+            link: Some(link),
+            ..Hop::default()
+        },
         ..Way::new(destination)
     }
 }

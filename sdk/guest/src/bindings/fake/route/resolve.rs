@@ -6,8 +6,9 @@ use super::{HOST, LINK, MAIN_TABLE, UNIVERSE};
 use crate::bindings::fake::error::{
     EHOSTUNREACH, EINVAL, ENETDOWN, ENETUNREACH, ENODEV, Result, invalid, refuse,
 };
-use crate::bindings::fake::state::{Hop, Network, Way, network as read_network};
+use crate::bindings::fake::state::{Hop, Metrics, Network, Way, network as read_network};
 use crate::bindings::weir::cni::route::{Route, RouteKind};
+use crate::bindings::weir::cni::types::{IpAddress, LinkReference};
 
 /// `IP6_RT_PRIO_USER`.
 const PRIORITY_OF_IPV6: u32 = 1024;
@@ -17,31 +18,31 @@ const PROTOCOL: u8 = 3;
 
 /// A route as a plugin names it, with the indexes of its links. Errors: `not-found` for a link, `invalid`.
 pub(super) fn asked(network: &Network, route: &Route) -> Result<Way> {
-    let index = |link| network.index(link);
-    let hops = route.next_hops.iter().map(|hop| {
+    let hop = |gateway: Option<IpAddress>, link: Option<&LinkReference>, on_link| -> Result<Hop> {
         Ok(Hop {
-            gateway: hop.gateway.map(Into::into),
-            link: hop.link.as_ref().map(index).transpose()?,
-            weight: hop.weight,
-            on_link: hop.on_link,
+            gateway: gateway.map(Into::into),
+            link: link.map(|link| network.index(link)).transpose()?,
+            on_link,
         })
+    };
+    let next_hops = route.next_hops.iter().map(|next| {
+        let hop = hop(next.gateway, next.link.as_ref(), next.on_link)?;
+        Ok((hop, next.weight))
     });
+    let table = route.table.filter(|table| *table != 0);
     let way = Way {
-        gateway: route.gateway.map(Into::into),
-        link: route.link.as_ref().map(index).transpose()?,
+        table: table.unwrap_or(MAIN_TABLE),
+        kind: route.kind,
         source: route.source.map(Into::into),
-        table: route
-            .table
-            .filter(|table| *table != 0)
-            .unwrap_or(MAIN_TABLE),
         scope: route.scope,
         priority: route.priority,
-        mtu: route.mtu,
-        advmss: route.advmss,
         protocol: route.protocol,
-        kind: route.kind,
-        on_link: route.on_link,
-        next_hops: hops.collect::<Result<_>>()?,
+        metrics: Metrics {
+            mtu: route.mtu,
+            advmss: route.advmss,
+        },
+        hop: hop(route.gateway, route.link.as_ref(), route.on_link)?,
+        next_hops: next_hops.collect::<Result<_>>()?,
         ..Way::new(read_network(route.destination)?)
     };
     match flaw(&way) {
@@ -52,25 +53,22 @@ pub(super) fn asked(network: &Network, route: &Route) -> Result<Way> {
 
 fn flaw(way: &Way) -> Option<String> {
     let to = way.destination;
-    let hops = &way.next_hops;
-    let gateways = || {
-        way.gateway
-            .into_iter()
-            .chain(hops.iter().filter_map(|hop| hop.gateway))
-    };
+    let mut gateways = way.hops().filter_map(|hop| hop.gateway);
     if to.trunc() != to {
         return Some(format!(
             "{to} has bits beyond its prefix: expected {}",
             to.trunc()
         ));
     }
-    if !hops.is_empty() && (way.gateway.is_some() || way.link.is_some()) {
+    let is_multipath = !way.next_hops.is_empty();
+    if is_multipath && (way.hop.gateway.is_some() || way.hop.link.is_some()) {
         return Some("a route with next hops has no gateway and no link of its own".to_owned());
     }
-    if let Some(hop) = hops.iter().find(|hop| !(1..=256).contains(&hop.weight)) {
-        return Some(format!("next hop weight {}: expected 1 to 256", hop.weight));
+    let mut weights = way.next_hops.iter().map(|(_, weight)| *weight);
+    if let Some(weight) = weights.find(|weight| !(1..=256).contains(weight)) {
+        return Some(format!("next hop weight {weight}: expected 1 to 256"));
     }
-    if let Some(gateway) = gateways().find(|by| way.is_ipv6() && by.is_ipv4()) {
+    if let Some(gateway) = gateways.find(|by| way.is_ipv6() && by.is_ipv4()) {
         return Some(format!("{to} cannot be reached over IPv4, by {gateway}"));
     }
     let source = way
@@ -82,7 +80,8 @@ fn flaw(way: &Way) -> Option<String> {
 /// The route as the kernel has it then. Errors: `invalid`, `not-found`, `failed` for a link that is down.
 pub(super) fn resolve(network: &Network, way: Way) -> Result<Way> {
     if !matches!(way.kind, RouteKind::Unicast | RouteKind::Local) {
-        let leads = way.gateway.is_some() || way.link.is_some() || !way.next_hops.is_empty();
+        let hop = &way.hop;
+        let leads = hop.gateway.is_some() || hop.link.is_some() || !way.next_hops.is_empty();
         return if leads {
             refuse(EINVAL)
         } else {
@@ -92,16 +91,14 @@ pub(super) fn resolve(network: &Network, way: Way) -> Result<Way> {
     if way.source.is_some_and(|source| !is_own(network, source)) {
         return refuse(EINVAL);
     }
-    for hop in &way.next_hops {
-        link_of(network, &way, hop.link, hop.gateway, hop.on_link)?;
+    for (hop, _) in &way.next_hops {
+        link_of(network, &way, hop)?;
     }
-    let link = if way.next_hops.is_empty() {
-        Some(link_of(network, &way, way.link, way.gateway, way.on_link)?)
-    } else {
-        None
-    };
-    let way = with_defaults(way);
-    Ok(Way { link, ..way })
+    let mut way = with_defaults(way);
+    if way.next_hops.is_empty() {
+        way.hop.link = Some(link_of(network, &way, &way.hop)?);
+    }
+    Ok(way)
 }
 
 fn with_defaults(way: Way) -> Way {
@@ -116,7 +113,7 @@ fn with_defaults(way: Way) -> Way {
 
 /// IPv6 has none.
 fn scope(way: &Way) -> u8 {
-    let is_direct = way.gateway.is_none() && way.next_hops.is_empty();
+    let is_direct = way.hop.gateway.is_none() && way.next_hops.is_empty();
     match way.kind {
         _ if way.is_ipv6() => UNIVERSE,
         _ if way.scope.is_some() => way.scope.unwrap_or(UNIVERSE),
@@ -127,21 +124,15 @@ fn scope(way: &Way) -> u8 {
 }
 
 /// The link that a hop leads over.
-fn link_of(
-    network: &Network,
-    way: &Way,
-    link: Option<u32>,
-    gateway: Option<IpAddr>,
-    on_link: bool,
-) -> Result<u32> {
-    if let Some(index) = link
+fn link_of(network: &Network, way: &Way, hop: &Hop) -> Result<u32> {
+    if let Some(index) = hop.link
         && !network.device(index)?.link.up
         && way.kind != RouteKind::Local
     {
         return refuse(ENETDOWN);
     }
-    match (link, gateway) {
-        (link, Some(gateway)) if !on_link => reach(network, link, gateway),
+    match (hop.link, hop.gateway) {
+        (link, Some(gateway)) if !hop.on_link => reach(network, link, gateway),
         (Some(link), _) => Ok(link),
         (None, _) => refuse(ENODEV),
     }
@@ -154,8 +145,8 @@ fn reach(network: &Network, link: Option<u32>, gateway: IpAddr) -> Result<u32> {
     }
     let direct = network.routes.iter().filter(|way| {
         (way.table, way.kind) == (MAIN_TABLE, RouteKind::Unicast)
-            && way.gateway.is_none()
-            && (link.is_none() || link == way.link)
+            && way.hop.gateway.is_none()
+            && (link.is_none() || link == way.hop.link)
             && way.destination.contains(&gateway)
     });
     let nearest = direct.max_by_key(|way| way.destination.prefix_len());
@@ -165,7 +156,7 @@ fn reach(network: &Network, link: Option<u32>, gateway: IpAddr) -> Result<u32> {
         EHOSTUNREACH
     };
     nearest
-        .and_then(|way| way.link)
+        .and_then(|way| way.hop.link)
         .ok_or_else(|| unreachable.into())
 }
 
