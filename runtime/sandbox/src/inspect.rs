@@ -16,6 +16,7 @@ use weir_kernel::{Broker, Linux, Namespaces};
 
 use super::call::Call;
 use super::catalogue::Plugin;
+use super::code;
 use super::codes;
 use super::compiler::Compiled;
 use super::component_cache;
@@ -89,6 +90,14 @@ impl Sandbox {
             imports: Imports::of(self.engine(), &loaded),
             compiled,
         })
+    }
+
+    /// Reads what a plugin of this node imports. Compiles nothing.
+    ///
+    /// Errors: `codes::NO_PLUGIN` if it is damaged or was compiled by another weir.
+    pub fn imports(&self, plugin: &Plugin) -> Result<Imports, Error> {
+        let component = code::load(self.engine(), plugin)?;
+        Ok(Imports::of(self.engine(), &component))
     }
 
     /// Checks that a plugin can be run, as its next invocation does.

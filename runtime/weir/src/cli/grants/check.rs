@@ -17,7 +17,7 @@ use weir_grant::diagnostic::Diagnostic;
 use weir_grant::document::{Digest, Spec};
 use weir_grant::phrase::joined;
 use weir_grant::{Capabilities, Capability, Document, Section, Verb};
-use weir_sandbox::{Catalogue, Inspection, Invalid, Origin, Sandbox, not_read, read_grant};
+use weir_sandbox::{Catalogue, Imports, Invalid, Origin, Sandbox, not_read, read_grant};
 
 use super::document::wrapped;
 use super::grant_state::{self, Grant, NOT_READ, State};
@@ -83,7 +83,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
 /// What a document is checked against.
 pub struct KnownNode {
     catalogue: Catalogue,
-    /// Which inspects components; none where this machine cannot run the engine.
+    /// Which reads the imports of components; none where this machine cannot run the engine.
     sandbox: Option<Arc<Sandbox>>,
     /// Of the node's own networks.
     subnets: Vec<Subnet>,
@@ -98,15 +98,14 @@ impl KnownNode {
         }
     }
 
-    /// The component that a document is about, if this node has it.
-    fn component(&self, spec: &Spec) -> Option<Inspection> {
+    /// What the component that a document is about imports, if this node has it.
+    fn imports(&self, spec: &Spec) -> Option<Imports> {
         let plugin = self.catalogue.find(&spec.plugin.name).ok()?;
         let is_meant = |digest: &Digest| *digest == plugin.digest;
         if !spec.plugin.digest.as_ref().is_none_or(is_meant) {
             return None;
         }
-        let component = plugin.component().ok()?;
-        self.sandbox.as_ref()?.inspect(&component).ok()
+        self.sandbox.as_ref()?.imports(&plugin).ok()
     }
 }
 
@@ -148,11 +147,11 @@ fn of_document(node: &KnownNode, document: &Document) -> Vec<Remark> {
 /// it changes, it usually looks at first.
 fn missing_reads(node: &KnownNode, document: &Document) -> Vec<Remark> {
     let spec = &document.spec;
-    let Some(component) = node.component(spec) else {
+    let Some(imports) = node.imports(spec) else {
         return Vec::new();
     };
     let mut missing: BTreeMap<Capability, Vec<String>> = BTreeMap::new();
-    for function in not_granted(&component, spec) {
+    for function in not_granted(&imports, spec) {
         if function.verbs.contains(&Verb::Read) {
             let functions = missing.entry(function.capability).or_default();
             functions.push(format!("`{}.{}`", function.capability, function.function));

@@ -139,12 +139,7 @@ fn add_reads(paths: &Paths, suggestion: &mut Suggestion) -> Result<()> {
     if !spec.plugin.digest.as_ref().is_none_or(is_recorded) {
         return Ok(());
     }
-    let component = plugin.component().map_err(show_error)?;
-    let imported = sandbox
-        .inspect(&component)
-        .map_err(show_error)?
-        .imports
-        .functions;
+    let imported = sandbox.imports(&plugin).map_err(show_error)?.functions;
     let add = |capabilities| Reads::add_to(capabilities, &imported).map_err(|why| anyhow!(why));
     let mut reads = add(&mut spec.capabilities)?;
     if let Some(tenants) = &mut spec.tenants {

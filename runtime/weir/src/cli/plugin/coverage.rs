@@ -8,7 +8,7 @@ use weir_grant::document::Spec;
 use weir_grant::operation_names::function;
 use weir_grant::rule::{RuleFields, rules_of};
 use weir_grant::{Capability, Verb};
-use weir_sandbox::{Catalogue, Fit, Inspection, Loaded, Sandbox};
+use weir_sandbox::{Catalogue, Fit, Imports, Inspection, Loaded, Sandbox};
 
 use crate::cli::grants::grant_state;
 use crate::cli::output::{capability_words, print_list};
@@ -176,7 +176,7 @@ fn compare(grant: Loaded, component: &Inspection, is_built_in: bool) -> Covering
         .filter(|capability| granted(capability) && !asked.contains_key(capability));
     Covering {
         digest: Fit::of(&grant.document, &component.digest, is_built_in),
-        functions_not_granted: not_granted(component, spec),
+        functions_not_granted: not_granted(&component.imports, spec),
         not_granted: (component.imports.capabilities())
             .filter(|c| !granted(c))
             .collect(),
@@ -188,9 +188,9 @@ fn compare(grant: Loaded, component: &Inspection, is_built_in: bool) -> Covering
 }
 
 /// The functions whose verb is in no rule, of capabilities that have rules.
-pub fn not_granted(component: &Inspection, granted: &Spec) -> Vec<Function> {
+pub fn not_granted(imports: &Imports, granted: &Spec) -> Vec<Function> {
     let mut functions = Vec::new();
-    for (capability, asked) in &component.imports.functions {
+    for (capability, asked) in &imports.functions {
         let sections = granted.sections();
         let rules: Vec<RuleFields> = sections
             .flat_map(|(_, capabilities)| rules_of(capabilities, *capability))
