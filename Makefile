@@ -184,7 +184,7 @@ docs: tools ## the API documentation, in target/TARGET/doc; a broken link is an 
 
 ## Style.
 
-lint: ## formatting, clippy, dependencies, prose, and the length of the examples
+lint: ## formatting, clippy, dependencies, prose, the length of the examples, and links in the API documentation
 	@tests/setup lint
 	@tests/prose
 	$(CARGO) fmt --all --check
@@ -192,6 +192,7 @@ lint: ## formatting, clippy, dependencies, prose, and the length of the examples
 	$(CARGO) clippy $(DEV) --workspace --all-targets -- -D warnings
 	PATH="$$PATH:$(CURDIR)/target/tools" $(CARGO) deny check bans licenses sources
 	@PATH="$$PATH:$(CURDIR)/target/tools" tests/advisories
+	@$(MAKE) --no-print-directory docs
 
 clean: ## remove what was built
 	$(CARGO) clean

@@ -12,7 +12,6 @@
 //!
 //! impl Plugin for Quiet {
 //!     type Config = weir_sdk::config::NoKeys;
-//!     const NAME: &'static str = "quiet";
 //!
 //!     fn add(request: Request<Self::Config>) -> Result<AddResult, Error> {
 //!         let result = request.chained()?.clone();
