@@ -166,6 +166,8 @@ impl Locked<'_> {
             None => {
                 let head = Head::of_new_chain()?;
                 self.write(&head)?;
+                // A damaged file may be longer.
+                self.0.file.set_len(SIZE as u64)?;
                 head
             }
         };
@@ -259,6 +261,7 @@ mod tests {
             let begun = locked.head().expect("a head").clone();
             assert_ne!(begun.sha256, head().sha256);
             assert_eq!(begun.chained, 0);
+            assert_eq!(Head::read(&path).expect("a head"), Some(begun));
             fs::write(&path, head().record()).expect("a head");
         }
     }

@@ -273,7 +273,8 @@ mod tests {
 
     #[test]
     fn without_its_head_a_chain_begins_anew() {
-        for head in [None, Some(&b"\0\0\0"[..]), Some(b"{\"inode\":")] {
+        let damaged = [&b"\0\0\0"[..], b"{\"inode\":", &[b' '; 1000]];
+        for head in [None].into_iter().chain(damaged.map(Some)) {
             let place = Place::new();
             place.append("log", "one\n");
             match head {
@@ -281,8 +282,9 @@ mod tests {
                 Some(damaged) => fs::write(place.path("head"), damaged).expect("a head"),
             }
             place.append("log", "two\n");
+            place.append("log", "three\n");
             let (carried, last) = place.walk("log");
-            assert_eq!((carried.len(), last.chained), (2, 1));
+            assert_eq!((carried.len(), last.chained), (2, 2));
             assert_ne!(carried[0], carried[1]);
         }
     }
