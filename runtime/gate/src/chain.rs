@@ -5,6 +5,9 @@
 //! numbered. Where the chain goes on in another file, or in one that was truncated, the previous chain line is repeated
 //! first; so every file can be checked alone, and files that belong together share a line.
 
+use std::fmt::Write as _;
+use std::mem;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -23,6 +26,9 @@ pub struct ChainLine {
 }
 
 impl ChainLine {
+    /// The most bytes of a line in the log.
+    pub(crate) const MOST_BYTES: usize = 110;
+
     /// Begins a chain. Errors: the kernel has no random numbers.
     pub(crate) fn first() -> Result<Self, getrandom::Error> {
         let mut name = [0; 32];
@@ -49,8 +55,14 @@ impl ChainLine {
 
     /// The line in the log, with its end.
     pub(crate) fn text(&self) -> String {
-        let Self { chained, sha256 } = self;
-        format!("{{\"chained\":{chained},\"sha256\":\"{sha256}\"}}\n")
+        let mut text = String::with_capacity(Self::MOST_BYTES);
+        text.push_str("{\"chained\":");
+        // Writing to a text cannot fail.
+        let _ = write!(text, "{}", self.chained);
+        text.push_str(",\"sha256\":\"");
+        text.push_str(&self.sha256);
+        text.push_str("\"}\n");
+        text
     }
 }
 
@@ -93,8 +105,8 @@ impl Walk {
             self.covers = true;
             return Step::Other;
         };
-        let expected = self.next().filter(|_| self.covers);
-        *self = Self::after(line.clone());
+        let ended = mem::replace(self, Self::after(line.clone()));
+        let expected = if ended.covers { ended.next() } else { None };
         match expected {
             Some(expected) if expected.chained == line.chained => Step::Next {
                 intact: expected == line,
@@ -111,11 +123,10 @@ impl Walk {
     }
 
     /// The chain line that would follow now; none before the first.
-    fn next(&self) -> Option<ChainLine> {
-        let last = self.last.as_ref()?;
+    fn next(self) -> Option<ChainLine> {
         Some(ChainLine {
-            chained: last.chained.checked_add(1)?,
-            sha256: hexadecimal(&self.digest.clone().finalize()),
+            chained: self.last?.chained.checked_add(1)?,
+            sha256: hexadecimal(&self.digest.finalize()),
         })
     }
 }

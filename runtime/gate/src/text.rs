@@ -38,12 +38,12 @@ pub fn escape(json: String) -> String {
 /// Bytes in hexadecimal digits.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        text.extend([digit(byte >> 4), digit(byte & 0xf)]);
+    let mut text = vec![0; 2 * bytes.len()];
+    for (digits, byte) in text.chunks_exact_mut(2).zip(bytes) {
+        digits[0] = DIGITS[usize::from(byte >> 4)];
+        digits[1] = DIGITS[usize::from(byte & 0xf)];
     }
-    text
+    String::from_utf8(text).expect("digits are ASCII")
 }
 
 #[cfg(test)]

@@ -10,13 +10,18 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::{Mutex, PoisonError};
 
 use crate::chain::{ChainLine, Step, Walk};
-use crate::head::{Head, HeadFile, Locked};
+use crate::head::{Head, HeadFile};
 
 /// The most bytes that are taken up. A killed process leaves one write, which is smaller.
 const MOST_TAKEN_UP: u64 = 64 << 20;
 
-/// The chain, for the writes of this process.
-pub(super) struct Chain(Mutex<HeadFile>);
+/// The log and its chain, for the writes of this process.
+pub(super) struct Chain {
+    log: File,
+    /// As it was opened: which file it is does not change.
+    opened: Metadata,
+    head: Mutex<HeadFile>,
+}
 
 /// Where the chain goes on.
 struct Tail {
@@ -26,52 +31,62 @@ struct Tail {
 }
 
 impl Chain {
-    pub(super) fn new(head: HeadFile) -> Self {
-        Self(Mutex::new(head))
+    /// Continues the chain of `head` in a log that is open for reading and appending.
+    pub(super) fn new(log: File, head: HeadFile) -> io::Result<Self> {
+        Ok(Self {
+            opened: log.metadata()?,
+            log,
+            head: Mutex::new(head),
+        })
+    }
+
+    /// The log.
+    pub(super) fn log(&self) -> &File {
+        &self.log
     }
 
     /// Appends whole lines to the log, and the chain line that ends them. Returns what was written.
     ///
     /// Errors: the log or the head file cannot be written. Nothing of the lines is in the log then, if the file system
     /// can take them back.
-    pub(super) fn append(&self, log: &File, lines: &[u8]) -> io::Result<Vec<u8>> {
-        let head = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let head = head.lock()?;
-        let metadata = log.metadata()?;
-        let Tail { before, walk } = tail(log, &metadata, &head)?;
+    pub(super) fn append(&self, lines: &[u8]) -> io::Result<Vec<u8>> {
+        let mut head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut head = head.lock()?;
+        let size = (&self.log).seek(SeekFrom::End(0))?;
+        let Tail { before, walk } = self.tail(size, head.head()?)?;
         let mut written = before;
         let carried = written.len();
+        written.reserve_exact(lines.len() + ChainLine::MOST_BYTES);
         written.extend_from_slice(lines);
         let line = walk.end(&written[carried..]);
         let line = line.ok_or_else(|| io::Error::other("the chain has too many lines"))?;
         written.extend_from_slice(line.text().as_bytes());
-        write(log, &metadata, &written)?;
-        let end = metadata.len() + written.len() as u64;
+        write(&self.log, size, &written)?;
+        let end = size + written.len() as u64;
         // The lines are in the log. A head that could not be written is made up for by the next write.
-        let _ = head.set(&Head::of(&metadata, end, line));
+        let _ = head.set(Head::of(&self.opened, end, line));
         Ok(written)
     }
-}
 
-/// Where the chain goes on in a log with this metadata.
-fn tail(log: &File, metadata: &Metadata, head: &Locked<'_>) -> io::Result<Tail> {
-    let head = head.head()?;
-    let unknown = metadata.len().checked_sub(head.end);
-    match unknown.filter(|_| head.is_in(metadata)) {
-        Some(0) => Ok(Tail {
-            before: Vec::new(),
-            walk: Walk::after(head.line()),
-        }),
-        Some(unknown) if unknown <= MOST_TAKEN_UP => take_up(log, metadata, &head),
-        _ => carry(log, metadata, head.line()),
+    /// Where the chain goes on in the log, which has this size.
+    fn tail(&self, size: u64, head: &Head) -> io::Result<Tail> {
+        let unknown = size.checked_sub(head.end);
+        match unknown.filter(|_| head.is_in(&self.opened)) {
+            Some(0) => Ok(Tail {
+                before: Vec::new(),
+                walk: Walk::after(head.line()),
+            }),
+            Some(unknown) if unknown <= MOST_TAKEN_UP => take_up(&self.log, size, head),
+            _ => carry(&self.log, size, head.line()),
+        }
     }
 }
 
 /// Takes up what the head does not know. Chain lines among it must follow the head's.
-fn take_up(log: &File, metadata: &Metadata, head: &Head) -> io::Result<Tail> {
+fn take_up(log: &File, size: u64, head: &Head) -> io::Result<Tail> {
     let mut reader = log;
     reader.seek(SeekFrom::Start(head.end))?;
-    let mut reader = BufReader::new(reader.take(metadata.len() - head.end));
+    let mut reader = BufReader::new(reader.take(size - head.end));
     let (mut last, mut walk) = (head.line(), Walk::after(head.line()));
     let mut before = Vec::new();
     let mut bytes = Vec::new();
@@ -84,7 +99,7 @@ fn take_up(log: &File, metadata: &Metadata, head: &Head) -> io::Result<Tail> {
             Step::Other => {}
             Step::Next { line, intact: true } => last = line,
             // Not a write of weir's: the chain goes on from what is known.
-            _ => return carry(log, metadata, last),
+            _ => return carry(log, size, last),
         }
         bytes.clear();
     }
@@ -92,9 +107,9 @@ fn take_up(log: &File, metadata: &Metadata, head: &Head) -> io::Result<Tail> {
 }
 
 /// Goes on after a chain line that is not the last one in this file: it is repeated.
-fn carry(log: &File, metadata: &Metadata, line: ChainLine) -> io::Result<Tail> {
+fn carry(log: &File, size: u64, line: ChainLine) -> io::Result<Tail> {
     let mut before = Vec::new();
-    if let Some(last) = metadata.len().checked_sub(1) {
+    if let Some(last) = size.checked_sub(1) {
         let mut end = [0];
         log.read_exact_at(&mut end, last)?;
         if end != *b"\n" {
@@ -108,8 +123,8 @@ fn carry(log: &File, metadata: &Metadata, line: ChainLine) -> io::Result<Tail> {
     })
 }
 
-/// Appends all bytes, or takes back those that there was room for.
-fn write(mut log: &File, before: &Metadata, bytes: &[u8]) -> io::Result<()> {
+/// Appends all bytes to a log of this size, or takes back those that there was room for.
+fn write(mut log: &File, size: u64, bytes: &[u8]) -> io::Result<()> {
     let mut left = bytes;
     while !left.is_empty() {
         let error = match log.write(left) {
@@ -123,8 +138,8 @@ fn write(mut log: &File, before: &Metadata, bytes: &[u8]) -> io::Result<()> {
         };
         let written = (bytes.len() - left.len()) as u64;
         // Only if nothing else has come meanwhile.
-        if written > 0 && log.metadata()?.len() == before.len() + written {
-            let _ = log.set_len(before.len());
+        if written > 0 && log.metadata()?.len() == size + written {
+            let _ = log.set_len(size);
         }
         return Err(error);
     }
@@ -159,13 +174,14 @@ mod tests {
             options.open(self.path(name)).expect("a log")
         }
 
-        fn chain(&self) -> Chain {
-            Chain::new(HeadFile::open(&self.path("head")).expect("a head"))
+        fn chain(&self, name: &str) -> Chain {
+            let head = HeadFile::open(&self.path("head")).expect("a head");
+            Chain::new(self.open(name), head).expect("a chain")
         }
 
         /// Appends as a new process does.
         fn append(&self, name: &str, lines: &str) {
-            let appended = self.chain().append(&self.open(name), lines.as_bytes());
+            let appended = self.chain(name).append(lines.as_bytes());
             appended.expect("it is appended");
         }
 
@@ -193,9 +209,9 @@ mod tests {
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    let (chain, log) = (place.chain(), place.open("log"));
+                    let chain = place.chain("log");
                     for _ in 0..50 {
-                        chain.append(&log, b"a\nb\n").expect("it is appended");
+                        chain.append(b"a\nb\n").expect("it is appended");
                     }
                 });
             }
@@ -230,10 +246,10 @@ mod tests {
         let place = Place::new();
         place.append("log", "one\n");
         // A call is under way.
-        let (chain, open) = (place.chain(), place.open("log"));
+        let chain = place.chain("log");
         fs::rename(place.path("log"), place.path("log.1")).expect("a rotation");
         place.append("log", "two\n");
-        chain.append(&open, b"three\n").expect("it is appended");
+        chain.append(b"three\n").expect("it is appended");
         place.append("log", "four\n");
         let (old, last_of_old) = place.walk("log.1");
         let (new, last) = place.walk("log");
@@ -257,7 +273,8 @@ mod tests {
 
     #[test]
     fn without_its_head_a_chain_begins_anew() {
-        for head in [None, Some(&b"\0\0\0"[..]), Some(b"{\"inode\":")] {
+        let damaged = [&b"\0\0\0"[..], b"{\"inode\":", &[b' '; 1000]];
+        for head in [None].into_iter().chain(damaged.map(Some)) {
             let place = Place::new();
             place.append("log", "one\n");
             match head {
@@ -265,8 +282,9 @@ mod tests {
                 Some(damaged) => fs::write(place.path("head"), damaged).expect("a head"),
             }
             place.append("log", "two\n");
+            place.append("log", "three\n");
             let (carried, last) = place.walk("log");
-            assert_eq!((carried.len(), last.chained), (2, 1));
+            assert_eq!((carried.len(), last.chained), (2, 2));
             assert_ne!(carried[0], carried[1]);
         }
     }

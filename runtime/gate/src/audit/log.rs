@@ -22,7 +22,7 @@ const MOST_KEPT: u64 = 8 << 20;
 /// The audit log of a process.
 pub struct Log {
     /// Opened for appending, or why not; none discards all records.
-    file: Result<Option<Chained>, String>,
+    file: Result<Option<Chain>, String>,
     path: PathBuf,
     /// Where records are kept while the log cannot be written; if none, they are lost.
     spool: Option<PathBuf>,
@@ -30,12 +30,6 @@ pub struct Log {
     said: Once,
     /// Who gets a copy, if anybody does.
     forward: Option<Forward>,
-}
-
-/// The log and its chain.
-struct Chained {
-    file: File,
-    chain: Chain,
 }
 
 impl Log {
@@ -88,8 +82,8 @@ impl Log {
         self.write(log, lines).map_err(failed)
     }
 
-    fn write(&self, log: &Chained, lines: &[u8]) -> io::Result<()> {
-        let written = log.chain.append(&log.file, lines)?;
+    fn write(&self, log: &Chain, lines: &[u8]) -> io::Result<()> {
+        let written = log.append(lines)?;
         if let Some(forward) = &self.forward {
             forward.send(&written);
         }
@@ -142,14 +136,14 @@ impl Log {
     }
 
     /// Moves all lines or none. If weir is killed between the two steps, the log has them twice, with the same numbers.
-    fn move_lines(&self, kept: &mut File, log: &Chained) -> io::Result<()> {
+    fn move_lines(&self, kept: &mut File, log: &Chain) -> io::Result<()> {
         let mut lines = Vec::new();
         kept.rewind()?;
         kept.read_to_end(&mut lines)?;
         if lines.is_empty() {
             return Ok(());
         }
-        make_room(&log.file, lines.len())?;
+        make_room(log.log(), lines.len())?;
         self.write(log, &lines)?;
         kept.set_len(0)
     }
@@ -165,7 +159,7 @@ fn say(why: &str, what: &str) {
 
 /// Opens the log for appending, and the head of its chain. Errors: that somebody else can write to their directory;
 /// those of the file system.
-fn open(paths: &Paths) -> Result<Chained, String> {
+fn open(paths: &Paths) -> Result<Chain, String> {
     let path = paths.audit_log();
     let file = file_trust::open_log(&path, 0o640).map_err(|e| e.to_string())?;
     let directory = path.parent().unwrap_or(Path::new("/"));
@@ -177,8 +171,7 @@ fn open(paths: &Paths) -> Result<Chained, String> {
     })?;
     let path = paths.audit_head();
     let head = HeadFile::open(&path).map_err(|e| format!("its head `{}`: {e}", path.display()))?;
-    let chain = Chain::new(head);
-    Ok(Chained { file, chain })
+    Chain::new(file, head).map_err(|e| e.to_string())
 }
 
 fn keep(spool: &Path, lines: &[u8]) -> Result<(), String> {
