@@ -149,30 +149,37 @@ pub fn copies(
     let (first, last) = ends;
     let number = last.chained;
     let shown = log.display();
-    match place_in(log, first, last) {
-        Ok(PlaceInLog { last: Some(Step::Carried(_)), .. }) => report.end = End::GoesOn,
-        Ok(PlaceInLog { last: Some(_), .. }) => report.findings.push(Finding::of(
+    let place = match place_in(log, first, last) {
+        Ok(place) => place,
+        Err(error) => {
+            report.remarks.push(format!(
+                "`{shown}`, which may go on where the files end, cannot be read: {error}"
+            ));
+            return;
+        }
+    };
+    match (place.last, place.has_first) {
+        (Some(Step::Carried(_)), _) => report.end = End::GoesOn,
+        (Some(_), _) => report.findings.push(Finding::of(
             What::CutOff,
             number,
             format!(
-                "the files end with chain line {number}, and `{shown}` has it as well and goes on: what follows was cut off, \
-                 or written after they were copied"
+                "the files end with chain line {number}, and `{shown}` goes on after it: what \
+                 follows was cut off, or written after they were copied"
             ),
         )),
-        Ok(PlaceInLog { has_first: true, .. }) => report.findings.push(Finding::of(
+        (None, true) => report.findings.push(Finding::of(
             What::Differs,
             number,
             format!(
-                "the files begin as `{shown}` does, which does not have their last chain line {number}: one of both was \
-                 changed or cut off"
+                "the files begin with a chain line of `{shown}`, which does not have their last \
+                 one, {number}: one of both was changed or cut off"
             ),
         )),
-        Ok(_) => report.remarks.push(format!(
-            "neither `audit.head` nor `{shown}` has the last chain line of the files, {number}: they are of another node, or \
-             older than the log; give all files up to the log, or a checkpoint of their end"
-        )),
-        Err(error) => report.remarks.push(format!(
-            "`{shown}`, which may go on where the files end, cannot be read: {error}"
+        (None, false) => report.remarks.push(format!(
+            "neither `audit.head` nor `{shown}` has the last chain line of the files, {number}: \
+             they are of another node, or older than the log; give all files up to the log, or a \
+             checkpoint of their end"
         )),
     }
 }
