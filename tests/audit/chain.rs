@@ -161,8 +161,15 @@ fn move_head(lines: &mut Vec<String>) {
     lines.insert(3, record);
 }
 
-/// What root does to the records before computing the chain anew, and the findings or the notes about it.
-const FORGERIES: [(&str, fn(&mut Vec<String>), &[&str], &str); 7] = [
+/// What root does to the records before computing the chain anew, what is found, and words of the text.
+type Forgery = (
+    &'static str,
+    fn(&mut Vec<String>),
+    &'static [&'static str],
+    &'static str,
+);
+
+const FORGERIES: [Forgery; 7] = [
     (
         "a record",
         |lines| {

@@ -240,7 +240,7 @@ impl Numbers {
                 gaps.map(move |gap| (name.clone(), gap))
             })
             .collect();
-        missing.sort_by(|(_, one), (_, other)| one.place().cmp(&other.place()));
+        missing.sort_by_key(|(_, gap)| gap.place());
         for (name, gap) in missing {
             if gap.is_kept {
                 let place = gap.lines.place();
@@ -282,9 +282,9 @@ fn fill(gaps: &mut Vec<Gap>, number: u64) {
         Missing::Records(first, last) if (first..=last).contains(&number) => Some((first, last)),
         _ => None,
     };
-    let found = gaps.iter().enumerate();
-    let Some((at, (first, last))) = found.filter_map(|(at, gap)| Some((at, with(gap)?))).next()
-    else {
+    let mut places = gaps.iter().enumerate();
+    let found = places.find_map(|(at, gap)| Some((at, with(gap)?)));
+    let Some((at, (first, last))) = found else {
         return;
     };
     let gap = gaps.remove(at);
