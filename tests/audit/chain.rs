@@ -259,6 +259,34 @@ fn records_that_were_taken_out_before_the_chain_was_computed_anew_are_missing() 
     Ok(())
 }
 
+/// What neither the log nor the spool takes is lost. That is no attack, and what is kept shows it.
+#[test]
+fn a_record_that_was_lost_is_a_note() -> Result<()> {
+    let chained = Chained::with_records()?;
+    let aside = chained.rotate("aside")?;
+    fs::create_dir(chained.log())?;
+    let spool = chained.paths().audit_spool();
+    fs::create_dir_all(spool.parent().context("a directory")?)?;
+    let mut filling = vec![b' '; (8 << 20) - 1200];
+    filling.push(b'\n');
+    fs::write(&spool, filling)?;
+    let log = Arc::new(Log::open(&chained.paths()));
+    let mut audit = Audit::new(Subject::without_command("four", String::new()), log, false);
+    let mut tell = |answer: &str| audit.tell(&Event::Removed {}, answer).is_ok();
+    assert!(tell("ok") && !tell(&"no".repeat(1000)) && tell("ok"));
+    fs::remove_dir(chained.log())?;
+    fs::rename(aside, chained.log())?;
+    chained.invoke("five")?;
+    chained.assert_intact(&[])?;
+    let said = String::from_utf8(chained.run(&["verify"])?.stdout)?;
+    assert!(
+        said.contains("record 1 is missing of invocation `"),
+        "{said}"
+    );
+    assert!(said.contains("lost, because there was no room"), "{said}");
+    Ok(())
+}
+
 /// A file that begins in the middle has the end of invocations whose beginning is elsewhere.
 #[test]
 fn what_began_before_the_file_is_not_missing() -> Result<()> {
