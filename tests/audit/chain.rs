@@ -1,6 +1,7 @@
 //! The hash chain, and `weir audit verify`: what an attacker does to the log is found, and what is no attack is not.
 
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -111,6 +112,302 @@ impl Chained {
     }
 }
 
+/// Computes the chain anew over lines, as root can. As many chain lines as before keep their numbers.
+fn rechained(lines: &[String]) -> Result<Vec<String>> {
+    let mut forged = Vec::new();
+    let mut covered = String::new();
+    let mut number = 0;
+    for line in lines {
+        if !is_chain_line(line) {
+            covered.push_str(line);
+            forged.push(line.clone());
+            continue;
+        }
+        let line = if number == 0 {
+            line.clone()
+        } else {
+            format!(
+                "{{\"chained\":{number},\"sha256\":\"{}\"}}\n",
+                sha256(&covered)?
+            )
+        };
+        number += 1;
+        covered.clone_from(&line);
+        forged.push(line);
+    }
+    Ok(forged)
+}
+
+fn sha256(text: &str) -> Result<String> {
+    let mut child = Command::new("sha256sum")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut input = child.stdin.take().context("standard input")?;
+    input.write_all(text.as_bytes())?;
+    drop(input);
+    let output = String::from_utf8(child.wait_with_output()?.stdout)?;
+    let digest = output.split_whitespace().next();
+    Ok(digest.context("a digest")?.to_owned())
+}
+
+fn digest_of(line: &str) -> Result<String> {
+    let line: Value = serde_json::from_str(line)?;
+    Ok(line["sha256"].as_str().context("a digest")?.to_owned())
+}
+
+/// The line that the records of an invocation share, moved into a write of its own.
+fn move_head(lines: &mut Vec<String>) {
+    let record = lines.remove(2);
+    lines.insert(3, record);
+}
+
+/// What root does to the records before computing the chain anew, what is found, and words of the text.
+type Forgery = (
+    &'static str,
+    fn(&mut Vec<String>),
+    &'static [&'static str],
+    &'static str,
+);
+
+const FORGERIES: [Forgery; 7] = [
+    (
+        "a record",
+        |lines| {
+            lines.remove(4);
+            move_head(lines);
+        },
+        &["missing-record"],
+        "line 6 (2",
+    ),
+    (
+        "a record with an answer",
+        |lines| {
+            let record: Value = serde_json::from_str(&lines[6]).expect("a record");
+            let invocation = &record["invocation"];
+            lines[6] =
+                format!("{{\"answered\":2,\"invocation\":{invocation},\"answer\":\"ok\"}}\n");
+        },
+        &["missing-record"],
+        "record 2 is missing of invocation `",
+    ),
+    (
+        "the line that records share",
+        |lines| drop(lines.remove(1)),
+        &["missing-record"],
+        "the first line, with the plugin and the network, is missing of invocation `",
+    ),
+    (
+        "the line that records share, and a record",
+        |lines| {
+            lines[1] = lines[4].clone();
+            lines[2].clear();
+            lines[4] = lines[6].clone();
+        },
+        &["missing-record", "missing-record"],
+        "record 0 is missing of invocation `",
+    ),
+    (
+        "records in another order",
+        |lines| lines.swap(4, 6),
+        &[],
+        "intact: 9 chain lines",
+    ),
+    (
+        "records that were moved twice",
+        |lines| lines[6] = format!("{}{}", lines[4], lines[6]),
+        &[],
+        "intact: 9 chain lines",
+    ),
+    (
+        // As when the spool had no room for it: what is kept begins with the line that records share.
+        "a record that was lost",
+        |lines| {
+            let kept = format!("{}{}", lines[1], lines[6]);
+            lines[4] = lines[2].clone();
+            lines[2] = String::new();
+            lines[6] = kept;
+        },
+        &[],
+        "record 1 is missing of invocation `",
+    ),
+];
+
+/// Root can compute the chain anew. The records still have their numbers.
+#[test]
+fn records_that_were_taken_out_before_the_chain_was_computed_anew_are_missing() -> Result<()> {
+    for (what, forge, expected, said) in FORGERIES {
+        let chained = Chained::with_records()?;
+        let old = chained.lines()?;
+        let mut lines = old.clone();
+        forge(&mut lines);
+        let lines = rechained(&lines)?;
+        chained.set_lines(&lines)?;
+        let head = chained.paths().audit_head();
+        let last = |lines: &[String]| digest_of(lines.last().context("a line")?);
+        let content = fs::read_to_string(&head)?.replace(&last(&old)?, &last(&lines)?);
+        fs::write(&head, content)?;
+        let (found, code) = chained.verify(&[])?;
+        assert_eq!(found, expected, "{what}");
+        assert_eq!(
+            code,
+            Some(if expected.is_empty() { 0 } else { 3 }),
+            "{what}"
+        );
+        let output = String::from_utf8(chained.run(&["verify"])?.stdout)?;
+        assert!(output.contains(said), "{what}: {output}");
+    }
+    Ok(())
+}
+
+/// What neither the log nor the spool takes is lost. That is no attack, and what is kept shows it.
+#[test]
+fn a_record_that_was_lost_is_a_note() -> Result<()> {
+    let chained = Chained::with_records()?;
+    let aside = chained.rotate("aside")?;
+    fs::create_dir(chained.log())?;
+    let spool = chained.paths().audit_spool();
+    fs::create_dir_all(spool.parent().context("a directory")?)?;
+    let mut filling = vec![b' '; (8 << 20) - 1200];
+    filling.push(b'\n');
+    fs::write(&spool, filling)?;
+    let log = Arc::new(Log::open(&chained.paths()));
+    let mut audit = Audit::new(Subject::without_command("four", String::new()), log, false);
+    let mut tell = |answer: &str| audit.tell(&Event::Removed {}, answer).is_ok();
+    assert!(tell("ok") && !tell(&"no".repeat(1000)) && tell("ok"));
+    fs::remove_dir(chained.log())?;
+    fs::rename(aside, chained.log())?;
+    chained.invoke("five")?;
+    chained.assert_intact(&[])?;
+    let said = String::from_utf8(chained.run(&["verify"])?.stdout)?;
+    assert!(
+        said.contains("record 1 is missing of invocation `"),
+        "{said}"
+    );
+    assert!(said.contains("lost, because there was no room"), "{said}");
+    Ok(())
+}
+
+/// A file that begins in the middle has the end of invocations whose beginning is elsewhere.
+#[test]
+fn what_began_before_the_file_is_not_missing() -> Result<()> {
+    let chained = Chained::with_records()?;
+    let lines = chained.lines()?;
+    chained.set_lines(&lines[5..])?;
+    chained.assert_intact(&[])
+}
+
+#[test]
+fn copies_are_compared_by_their_chain_lines() -> Result<()> {
+    let chained = Chained::with_records()?;
+    let lines = chained.lines()?;
+    let copy = chained.root.path().join("copy");
+    let words = ["--file", &copy.display().to_string()];
+    let says = |said: &str| -> Result<()> {
+        let output = String::from_utf8(chained.run(&[&["verify"], &words[..]].concat())?.stdout)?;
+        assert!(output.contains(said), "{output}");
+        Ok(())
+    };
+    fs::write(&copy, lines.concat())?;
+    chained.assert_intact(&words)?;
+    says("intact: 9 chain lines; the end is where `audit.head` says")?;
+    // Its end is cut off, and the node's log has more.
+    fs::write(&copy, lines[..lines.len() - 2].concat())?;
+    chained.assert_found(&words, &["cut-off"])?;
+    says("what follows was cut off, or written after they were copied")?;
+    // A copy whose chain was computed anew.
+    let mut forged = lines.clone();
+    forged[4] = forged[4].replace("ok", "no");
+    fs::write(&copy, rechained(&forged)?.concat())?;
+    chained.assert_found(&words, &["differs"])?;
+    // Of another node.
+    let other = Chained::with_records()?;
+    fs::copy(other.log(), &copy)?;
+    chained.assert_intact(&words)?;
+    says("whether lines were cut off the end cannot be told")?;
+    // A rotated file: the log goes on where it ends.
+    let older = chained.rotate("audit.jsonl.1")?;
+    chained.invoke("four")?;
+    chained.assert_intact(&["--file", &older])?;
+    fs::copy(&older, &copy)?;
+    says("the log of this node goes on where they end")
+}
+
+#[test]
+fn a_missing_line_is_worded_as_surely_as_it_is_known() -> Result<()> {
+    let said = |chained: &Chained| -> Result<String> {
+        Ok(String::from_utf8(chained.run(&["verify"])?.stdout)?)
+    };
+    let chained = Chained::with_records()?;
+    let mut lines = chained.lines()?;
+    lines.remove(4);
+    chained.set_lines(&lines)?;
+    let output = said(&chained)?;
+    assert!(
+        output.contains("taken out or changed, since the log was never rotated"),
+        "{output}"
+    );
+    // No invocation goes on after what is missing.
+    let chained = Chained::with_records()?;
+    let mut lines = chained.lines()?;
+    lines.drain(8..15);
+    chained.set_lines(&lines)?;
+    let output = said(&chained)?;
+    assert!(
+        output.contains("taken out or changed, or lost in a power failure"),
+        "{output}"
+    );
+    // Another file may have it.
+    let chained = Chained::with_records()?;
+    chained.rotate("audit.jsonl.1")?;
+    chained.invoke("four")?;
+    let mut lines = chained.lines()?;
+    lines.remove(3);
+    chained.set_lines(&lines)?;
+    let output = said(&chained)?;
+    assert!(output.contains("in a file that was not given"), "{output}");
+    Ok(())
+}
+
+#[test]
+fn it_says_what_there_is_outside_the_node() -> Result<()> {
+    let chained = Chained::with_records()?;
+    let outside = |words: &[&str]| -> Result<(Value, String)> {
+        let json = chained.run(&[&["verify", "--output", "json"], words].concat())?;
+        let text = chained.run(&[&["verify"], words].concat())?;
+        Ok((
+            serde_json::from_slice(&json.stdout)?,
+            String::from_utf8(text.stdout)?,
+        ))
+    };
+    let (report, text) = outside(&[])?;
+    assert_eq!(
+        (&report["checkpoints_compared"], &report["forward"]),
+        (&0.into(), &"none".into())
+    );
+    assert!(
+        text.contains("no checkpoint was compared; this node's log is not forwarded: "),
+        "{text}"
+    );
+    let checkpoint = chained.checkpoint()?;
+    let settings = chained.root.path().join("etc/weir/weir.json");
+    fs::create_dir_all(settings.parent().context("a directory")?)?;
+    fs::write(&settings, "{ \"audit\": { \"forward\": \"journald\" } }")?;
+    let (report, text) = outside(&["--checkpoint", &checkpoint])?;
+    assert_eq!(
+        (&report["checkpoints_compared"], &report["forward"]),
+        (&1.into(), &"journald".into())
+    );
+    assert!(
+        text.contains("1 checkpoint matches; this node's log is forwarded to journald\n"),
+        "{text}"
+    );
+    fs::write(&settings, "{")?;
+    let (report, _) = outside(&[])?;
+    assert_eq!(report["forward"], "unknown");
+    Ok(())
+}
+
 fn is_chain_line(line: &str) -> bool {
     line.starts_with("{\"chained\":")
 }
@@ -139,12 +436,12 @@ const TAMPERINGS: [Tampering; 12] = [
     (
         "a record taken out",
         |lines| drop(lines.remove(9)),
-        &["changed"],
+        &["changed", "missing-record"],
     ),
     (
         "all that a chain line covers taken out",
         |lines| drop(lines.remove(4)),
-        &["missing"],
+        &["missing", "missing-record"],
     ),
     (
         "a record changed",
@@ -164,7 +461,7 @@ const TAMPERINGS: [Tampering; 12] = [
     (
         "a record taken out with its chain line",
         |lines| drop(lines.drain(4..6)),
-        &["missing", "uncovered"],
+        &["missing", "missing-record", "uncovered"],
     ),
     (
         "two records exchanged with their chain lines",

@@ -16,7 +16,7 @@ use super::{Record, Take, Verdict};
 const MOST_INVOCATIONS: usize = 10_000;
 
 /// No invocation lasts longer: a record without an answer by then gets none.
-const LONGEST: SignedDuration = SignedDuration::from_mins(10);
+pub const LONGEST: SignedDuration = SignedDuration::from_mins(10);
 
 /// What the line that an invocation's records share must have.
 const SHARED: [&str; 4] = ["command", "network", "plugin", "digest"];

@@ -157,7 +157,7 @@ fn records(joiner: &mut Joiner, line: &[u8], take: Take<'_>) -> io::Result<bool>
 }
 
 /// The line, divided before each beginning of a record.
-fn parts(line: &str) -> Vec<&str> {
+pub fn parts(line: &str) -> Vec<&str> {
     let of = |start: &'static str| line.match_indices(start).map(|(at, _)| at);
     let mut starts: Vec<usize> = STARTS.into_iter().flat_map(of).collect();
     starts.sort_unstable();

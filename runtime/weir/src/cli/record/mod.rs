@@ -17,8 +17,8 @@ use weir_grant::operation_names::recorded;
 use weir_grant::query::Query;
 use weir_grant::{Closest, Invocation};
 
-pub use join::Joiner;
-pub use log::{Log, read};
+pub use join::{Joiner, LONGEST};
+pub use log::{Log, parts, read};
 pub use text::arguments;
 
 /// What the gate decided.

@@ -1,15 +1,18 @@
 //! Comparing the chain with what was kept beside the log: the node's head file, and checkpoints.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
-use weir_gate::chain::ChainLine;
+use weir_gate::Head;
+use weir_gate::chain::{ChainLine, Step, Walk};
 
 use super::NodeHead;
-use super::report::{Finding, Report, What};
+use super::report::{End, Finding, Report, What};
+use super::scan::read_line;
 use crate::cli::audit::text::counted;
 
 /// A chain line that was stored elsewhere. Other members of its JSON are ignored.
@@ -97,16 +100,9 @@ impl Wanted {
     }
 }
 
-/// Compares with the node's head file.
+/// Compares with the node's head file, if the last of the files is the one that it is about.
 pub fn head(head: NodeHead, wanted: &Wanted, report: &mut Report) {
     let head = match head {
-        NodeHead::OfAnotherLog => {
-            report.remarks.push(
-                "the last file is not the end of this node's log, so nothing but a checkpoint shows where it ended"
-                    .into(),
-            );
-            return;
-        }
         NodeHead::Missing(path) => {
             if report.checked > 0 {
                 report.findings.push(no_head(&path));
@@ -119,7 +115,7 @@ pub fn head(head: NodeHead, wanted: &Wanted, report: &mut Report) {
     // A chain that has only been begun has nothing to lose.
     let is_begun = number == 0 && report.checked == 0;
     match wanted.find(&head) {
-        Found::Same => report.head = Some(number),
+        Found::Same => at_head(number, report),
         Found::Nothing if is_begun => {}
         Found::Another => report.findings.push(Finding::of(
             What::OtherHead,
@@ -130,6 +126,91 @@ pub fn head(head: NodeHead, wanted: &Wanted, report: &mut Report) {
         )),
         Found::Nothing => report.findings.push(beside(&head, report)),
     }
+}
+
+fn at_head(number: u64, report: &mut Report) {
+    report.head = Some(number);
+    report.end = End::AsInHead;
+}
+
+/// Compares copies and rotated files with the node's head file, and with its log.
+pub fn copies(
+    head: Option<&Head>,
+    log: &Path,
+    ends: &(ChainLine, ChainLine),
+    wanted: &Wanted,
+    report: &mut Report,
+) {
+    if let Some(head) = head.map(Head::line)
+        && let Found::Same = wanted.find(&head)
+    {
+        return at_head(head.chained, report);
+    }
+    let (first, last) = ends;
+    let number = last.chained;
+    let shown = log.display();
+    let place = match place_in(log, first, last) {
+        Ok(place) => place,
+        Err(error) => {
+            report.remarks.push(format!(
+                "`{shown}`, which may go on where the files end, cannot be read: {error}"
+            ));
+            return;
+        }
+    };
+    match (place.last, place.has_first) {
+        (Some(Step::Carried(_)), _) => report.end = End::GoesOn,
+        (Some(_), _) => report.findings.push(Finding::of(
+            What::CutOff,
+            number,
+            format!(
+                "the files end with chain line {number}, and `{shown}` goes on after it: what \
+                 follows was cut off, or written after they were copied"
+            ),
+        )),
+        (None, true) => report.findings.push(Finding::of(
+            What::Differs,
+            number,
+            format!(
+                "the files begin with a chain line of `{shown}`, which does not have their last \
+                 one, {number}: one of both was changed or cut off"
+            ),
+        )),
+        (None, false) => report.remarks.push(format!(
+            "neither `audit.head` nor `{shown}` has the last chain line of the files, {number}: \
+             they are of another node, or older than the log; give all files up to the log, or a \
+             checkpoint of their end"
+        )),
+    }
+}
+
+/// Where the node's log has the ends of files.
+#[derive(Default)]
+struct PlaceInLog {
+    has_first: bool,
+    last: Option<Step>,
+}
+
+fn place_in(log: &Path, first: &ChainLine, last: &ChainLine) -> io::Result<PlaceInLog> {
+    let mut place = PlaceInLog::default();
+    let mut reader = match File::open(log) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(place),
+        file => BufReader::with_capacity(1 << 16, file?),
+    };
+    let (mut walk, mut bytes) = (Walk::default(), Vec::new());
+    while read_line(&mut reader, &mut bytes)? {
+        let step = walk.line(&bytes);
+        let (Step::Next { line, .. } | Step::Carried(line)) = &step else {
+            continue;
+        };
+        place.has_first |= line == first;
+        // A call that ran during a rotation goes back to the older file: where its line is repeated, the log goes on after it.
+        let is_known = matches!(place.last, Some(Step::Carried(_)));
+        if line == last && !is_known {
+            place.last = Some(step);
+        }
+    }
+    Ok(place)
 }
 
 fn no_head(path: &Path) -> Finding {
@@ -176,6 +257,7 @@ fn beside(head: &ChainLine, report: &Report) -> Finding {
 
 /// Compares with checkpoints that were stored elsewhere.
 pub fn checkpoints(checkpoints: Vec<Checkpoint>, wanted: &Wanted, report: &mut Report) {
+    report.checkpoints_compared = checkpoints.len() as u64;
     for checkpoint in checkpoints {
         let number = checkpoint.line.chained;
         let of = checkpoint.time.as_deref().map_or_else(

@@ -2,6 +2,7 @@
 //! the hash chain.
 
 mod compare;
+mod numbers;
 mod order;
 mod report;
 mod scan;
@@ -14,12 +15,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use weir_files::Paths;
-use weir_gate::Head;
+use weir_gate::{Head, Receiver};
+use weir_network::Settings;
 
 use crate::cli::output::{Answer, Format};
 pub use compare::Checkpoint;
 use compare::Wanted;
-use report::Report;
+use report::{Forward, Report};
 use scan::Scan;
 
 #[derive(Args)]
@@ -43,8 +45,9 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     };
     let checkpoints = compare::read_checkpoints(&arguments.checkpoint)?;
     // Before the log, which then has at least what it says.
-    let head = head(&paths, &files)?;
-    let report = verify(&files, head, checkpoints)?;
+    let last = last(&paths, &files)?;
+    let mut report = verify(&paths, &files, last, checkpoints)?;
+    report.forward = forward(&paths);
     arguments.format.print(&report, report::print_text)?;
     if report.checked == 0 && report.findings.is_empty() {
         bail!("cannot tell: no line of these files is in a hash chain; {NOT_CHAINED}");
@@ -55,21 +58,27 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
 const NOT_CHAINED: &str = "the chain begins with the next record, or is in a rotated file: name those \
     with `--file`, the oldest first";
 
-/// What the node's head file says about the last of the files.
+/// What the last of the files is.
+enum Last {
+    /// The file that the node's head file is about.
+    OfHead(NodeHead),
+    /// Another one: a copy, an older file, or one of another node.
+    Copy(Option<Head>),
+}
+
+/// The node's head file.
 enum NodeHead {
-    /// The last file is not the end of this node's log.
-    OfAnotherLog,
-    /// There is no head file, or it is damaged.
+    /// There is none, or it is damaged.
     Missing(PathBuf),
     Found(Head),
 }
 
 /// Reads the node's head file. Errors: it cannot be read; there is neither a log nor a file to check.
-fn head(paths: &Paths, files: &[PathBuf]) -> Result<NodeHead> {
+fn last(paths: &Paths, files: &[PathBuf]) -> Result<Last> {
     let path = paths.audit_head();
     let head = Head::read(&path).with_context(|| format!("read `{}`", path.display()));
     let Some(last) = files.last() else {
-        return Ok(NodeHead::OfAnotherLog);
+        return Ok(Last::Copy(None));
     };
     let log = paths.audit_log();
     let metadata = match fs::metadata(last) {
@@ -80,12 +89,14 @@ fn head(paths: &Paths, files: &[PathBuf]) -> Result<NodeHead> {
         metadata => metadata.with_context(|| format!("open `{}`", last.display()))?,
     };
     if is_same(&metadata, &log) {
-        return Ok(head?.map_or(NodeHead::Missing(path), NodeHead::Found));
+        let head = head?.map_or(NodeHead::Missing(path), NodeHead::Found);
+        return Ok(Last::OfHead(head));
     }
-    // A rotated file, to which nothing has been added yet elsewhere.
     match head {
-        Ok(Some(head)) if head.is_in(&metadata) => Ok(NodeHead::Found(head)),
-        _ => Ok(NodeHead::OfAnotherLog),
+        // A rotated file, to which nothing has been added yet elsewhere.
+        Ok(Some(head)) if head.is_in(&metadata) => Ok(Last::OfHead(NodeHead::Found(head))),
+        // Whoever may not read it may check copies.
+        head => Ok(Last::Copy(head.ok().flatten())),
     }
 }
 
@@ -94,10 +105,31 @@ fn is_same(metadata: &fs::Metadata, path: &Path) -> bool {
         .is_ok_and(|other| (other.dev(), other.ino()) == (metadata.dev(), metadata.ino()))
 }
 
-fn verify(files: &[PathBuf], head: NodeHead, checkpoints: Vec<Checkpoint>) -> Result<Report> {
+/// The position of the node's log among the files.
+fn position(log: &Path, files: &[PathBuf]) -> Option<usize> {
+    files
+        .iter()
+        .position(|file| fs::metadata(file).is_ok_and(|metadata| is_same(&metadata, log)))
+}
+
+fn forward(paths: &Paths) -> Forward {
+    match Settings::load(paths).map(|settings| settings.audit.forward) {
+        Ok(None) => Forward::None,
+        Ok(Some(Receiver::Journald)) => Forward::Journald,
+        Err(_) => Forward::Unknown,
+    }
+}
+
+fn verify(
+    paths: &Paths,
+    files: &[PathBuf],
+    last: Last,
+    checkpoints: Vec<Checkpoint>,
+) -> Result<Report> {
+    let log = paths.audit_log();
     let mut wanted = Wanted::default();
     checkpoints.iter().for_each(|one| wanted.add(one.line()));
-    if let NodeHead::Found(head) = &head {
+    if let Last::OfHead(NodeHead::Found(head)) | Last::Copy(Some(head)) = &last {
         wanted.add(&head.line());
     }
     let mut scan = Scan::new(&mut wanted);
@@ -107,8 +139,14 @@ fn verify(files: &[PathBuf], head: NodeHead, checkpoints: Vec<Checkpoint>) -> Re
             .with_context(|| format!("read `{}`", path.display()))?;
     }
     let (mut report, segments) = scan.finish();
-    order::check(&segments, &mut report);
-    compare::head(head, &wanted, &mut report);
+    let ends = order::check(&segments, position(&log, files), &mut report);
+    match (last, ends) {
+        (Last::OfHead(head), _) => compare::head(head, &wanted, &mut report),
+        (Last::Copy(head), Some(ends)) => {
+            compare::copies(head.as_ref(), &log, &ends, &wanted, &mut report);
+        }
+        (Last::Copy(_), None) => {}
+    }
     compare::checkpoints(checkpoints, &wanted, &mut report);
     Ok(report)
 }

@@ -9,8 +9,14 @@ use super::report::{Finding, Report, What};
 use super::scan::Segment;
 use crate::cli::audit::text::counted;
 
-/// Follows the chain through the segments, in whichever file it goes on. What does not follow is a finding.
-pub fn check(segments: &[Segment], report: &mut Report) {
+/// Follows the chain through the segments, in whichever file it goes on. What does not follow is a finding. `log` is the
+/// position of the node's log among the files. Returns the first chain line and the last.
+pub fn check(
+    segments: &[Segment],
+    log: Option<usize>,
+    report: &mut Report,
+) -> Option<(ChainLine, ChainLine)> {
+    let unrotated = unrotated(segments, log);
     let mut left = Left::new(segments);
     let mut current: Option<&Segment> = None;
     // How far each file has been followed.
@@ -18,7 +24,7 @@ pub fn check(segments: &[Segment], report: &mut Report) {
     while let Some((next, follows)) = left.after(current) {
         match current {
             None => report.chained.first = Some(next.after.chained),
-            Some(current) if !follows => report.findings.push(gap(current, next)),
+            Some(current) if !follows => report.findings.push(gap(current, next, unrotated)),
             Some(_) => {}
         }
         let line = next.lines.first_line;
@@ -29,8 +35,16 @@ pub fn check(segments: &[Segment], report: &mut Report) {
         }
         current = Some(next);
     }
-    let last = segments.iter().map(|segment| segment.last.chained);
-    report.chained.last = last.max();
+    let lines = segments.iter().map(|segment| &segment.last);
+    let last = lines.max_by_key(|line| line.chained)?;
+    report.chained.last = Some(last.chained);
+    Some((segments.first()?.after.clone(), last.clone()))
+}
+
+/// The node's log, if the chain began in it: then no other file can have a part of the chain.
+fn unrotated(segments: &[Segment], log: Option<usize>) -> Option<usize> {
+    let first = segments.iter().find(|segment| Some(segment.file) == log)?;
+    (first.after.chained == 0).then_some(first.file)
 }
 
 /// The segments that were not followed yet.
@@ -74,7 +88,7 @@ impl<'a> Left<'a> {
 }
 
 /// Why a segment does not follow the one before.
-fn gap(current: &Segment, next: &Segment) -> Finding {
+fn gap(current: &Segment, next: &Segment, unrotated: Option<usize>) -> Finding {
     let (last, after) = (current.last.chained, next.after.chained);
     if after == 0 {
         return at(
@@ -94,7 +108,14 @@ fn gap(current: &Segment, next: &Segment) -> Finding {
                 last + 1
             ),
         };
-        let why = "taken out, in a file that was not given, or lost in a power failure";
+        let is_one_file = unrotated == Some(next.file) && current.file == next.file;
+        let why = match (is_one_file, next.is_spanned) {
+            (false, _) => "taken out, in a file that was not given, or lost in a power failure",
+            (true, false) => "taken out or changed, or lost in a power failure",
+            (true, true) => {
+                "taken out or changed, since the log was never rotated and an invocation goes on after it"
+            }
+        };
         return at(next, What::Missing, format!("{missing}: {why}"));
     }
     let text = match last - after {

@@ -18,8 +18,13 @@ pub struct Report {
     pub chained: Span,
     /// The number in the head file, if the log has its chain line.
     pub head: Option<u64>,
-    /// Checkpoints that match.
+    /// Whether the end of the files is known to be the end.
+    pub end: End,
+    /// Checkpoints that match, and all that were compared.
     pub checkpoints: u64,
+    pub checkpoints_compared: u64,
+    /// Who gets a copy of this node's log.
+    pub forward: Forward,
     pub findings: Vec<Finding>,
     /// What is no finding, but good to know.
     pub remarks: Vec<String>,
@@ -55,6 +60,30 @@ impl FileReport {
     }
 }
 
+/// What is known of the end of the files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// The files have the chain line that the head file names.
+    AsInHead,
+    /// The node's log goes on where they end.
+    GoesOn,
+    /// Nothing of this node says where they ended, or a finding says that the end is missing.
+    #[default]
+    Unknown,
+}
+
+/// Who gets a copy of this node's log, by weir's configuration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Forward {
+    None,
+    Journald,
+    /// The configuration cannot be read.
+    #[default]
+    Unknown,
+}
+
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -65,6 +94,8 @@ pub enum What {
     Uncovered,
     /// Chain lines are missing, with what they cover.
     Missing,
+    /// A number of an invocation's records is missing, or the line that they share.
+    MissingRecord,
     /// The chain begins again.
     BegunAnew,
     /// The chain goes on from an earlier place.
@@ -77,6 +108,8 @@ pub enum What {
     NoHead,
     /// The head file does not belong to the log.
     OtherHead,
+    /// The files and the node's log begin with the same chain line, and go on differently.
+    Differs,
     /// A checkpoint does not match.
     Checkpoint,
 }
@@ -89,6 +122,8 @@ pub struct Finding {
     pub chained: u64,
     #[serde(flatten)]
     pub lines: Option<Lines>,
+    /// Whose records are missing.
+    pub invocation: Option<String>,
     pub message: String,
 }
 
@@ -109,6 +144,7 @@ impl Finding {
             what,
             chained,
             lines: Some(lines),
+            invocation: None,
             message,
         }
     }
@@ -118,20 +154,28 @@ impl Finding {
             what,
             chained,
             lines: None,
+            invocation: None,
             message,
         }
     }
 
     fn text(&self) -> String {
-        let Some(lines) = &self.lines else {
-            return self.message.clone();
-        };
-        let Lines {
+        match &self.lines {
+            Some(lines) => format!("{}: {}", lines.place(), self.message),
+            None => self.message.clone(),
+        }
+    }
+}
+
+impl Lines {
+    /// The file, the lines, and the time.
+    pub fn place(&self) -> String {
+        let Self {
             file,
             first_line,
             last_line,
             time,
-        } = lines;
+        } = self;
         let numbers = if first_line == last_line {
             format!("line {first_line}")
         } else {
@@ -139,7 +183,7 @@ impl Finding {
         };
         let time = time.as_ref().map(|time| format!(" ({time})"));
         let time = time.unwrap_or_default();
-        format!("`{}`, {numbers}{time}: {}", file.display(), self.message)
+        format!("`{}`, {numbers}{time}", file.display())
     }
 }
 
@@ -153,22 +197,45 @@ pub fn print_text(report: &Report) {
     for finding in &report.findings {
         say!("not intact: {}", finding.text());
     }
-    if !report.findings.is_empty() || report.checked == 0 {
-        return;
+    if report.findings.is_empty() && report.checked > 0 {
+        let lines = counted(report.checked, "chain line");
+        let end = match report.end {
+            End::AsInHead => "the end is where `audit.head` says",
+            End::GoesOn => "the log of this node goes on where they end",
+            End::Unknown => "whether lines were cut off the end cannot be told",
+        };
+        print_line!("intact: {lines}; {end}");
     }
-    let head = match report.head {
-        Some(_) => "; the end is where `audit.head` says",
-        None => "",
+    print_line!("{}", elsewhere(report));
+}
+
+/// What there is outside the node to compare with. Without any, only root of the node is trusted.
+fn elsewhere(report: &Report) -> String {
+    let compared = report.checkpoints_compared;
+    let checkpoints = match (report.checkpoints, compared) {
+        (_, 0) => "no checkpoint was compared".to_owned(),
+        (1, 1) => "1 checkpoint matches".to_owned(),
+        (matching, _) => format!(
+            "{} of {} match",
+            number(matching),
+            counted(compared, "checkpoint")
+        ),
     };
-    let checkpoints = match report.checkpoints {
-        0 => String::new(),
-        1 => "; 1 checkpoint matches".to_owned(),
-        n => format!("; {} checkpoints match", number(n)),
+    let forward = match report.forward {
+        Forward::None => "this node's log is not forwarded",
+        Forward::Journald => "this node's log is forwarded to journald",
+        Forward::Unknown => {
+            "whether this node's log is forwarded is not known: weir's configuration is not valid"
+        }
     };
-    print_line!(
-        "intact: {}{head}{checkpoints}",
-        counted(report.checked, "chain line")
-    );
+    let trusted = match (compared, report.forward) {
+        (0, Forward::None) => ": what root of the node did to the log is not found without either",
+        (0, Forward::Journald) => {
+            ": what root of the node did to it is found by comparing with the copy"
+        }
+        _ => "",
+    };
+    format!("{checkpoints}; {forward}{trusted}")
 }
 
 fn print_file(file: &FileReport) {

@@ -7,6 +7,7 @@ use std::path::Path;
 use weir_gate::chain::{ChainLine, Step, Walk};
 
 use super::compare::Wanted;
+use super::numbers::{Numbers, Place};
 use super::report::{FileReport, Finding, Lines, Report, What};
 use crate::cli::audit::text::counted;
 
@@ -22,6 +23,8 @@ pub struct Segment {
     /// The chain line that it goes on after.
     pub after: ChainLine,
     pub last: ChainLine,
+    /// Whether an invocation that was under way before it goes on in it.
+    pub is_spanned: bool,
 }
 
 /// The files so far.
@@ -29,6 +32,7 @@ pub struct Scan<'a> {
     wanted: &'a mut Wanted,
     report: Report,
     segments: Vec<Segment>,
+    numbers: Numbers,
 }
 
 /// Lines since the last chain line.
@@ -74,6 +78,7 @@ impl<'a> Scan<'a> {
             wanted,
             report: Report::default(),
             segments: Vec::new(),
+            numbers: Numbers::default(),
         }
     }
 
@@ -84,10 +89,14 @@ impl<'a> Scan<'a> {
         let mut file = FileReport::new(path);
         let first_segment = self.segments.len();
         let mut bytes = Vec::new();
+        self.numbers.file();
         while read_line(&mut reader, &mut bytes)? {
             file.lines += 1;
             match walk.line(&bytes) {
-                Step::Other => region.add(file.lines, &bytes),
+                Step::Other => {
+                    region.add(file.lines, &bytes);
+                    self.numbers.line(&bytes, self.place(path, file.lines));
+                }
                 Step::Next { line, intact } => {
                     let covered = std::mem::take(&mut region);
                     self.next(path, file.lines, line, intact, covered);
@@ -103,6 +112,21 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
+    fn place<'b>(&self, file: &'b Path, line: u64) -> Place<'b> {
+        Place {
+            file,
+            number: self.report.files.len(),
+            line,
+            chained: self.last(),
+        }
+    }
+
+    /// The number of the last chain line, or 0.
+    fn last(&self) -> u64 {
+        let last = self.segments.last();
+        last.map_or(0, |segment| segment.last.chained)
+    }
+
     /// A chain line after the one before it, and what it covers, `intact` or not.
     fn next(
         &mut self,
@@ -113,6 +137,7 @@ impl<'a> Scan<'a> {
         mut covered: Region,
     ) {
         self.wanted.see(&line);
+        self.numbers.chain_line();
         self.report.checked += 1;
         let chained = line.chained;
         if let Some(segment) = self.segments.last_mut() {
@@ -140,6 +165,7 @@ impl<'a> Scan<'a> {
         self.wanted.see(&line);
         let begins = line.chained == 0;
         self.before(path, before, begins, file);
+        self.numbers.carried(begins && file.lines == 1);
         self.segments.push(Segment {
             file: self.report.files.len(),
             lines: Lines {
@@ -150,6 +176,7 @@ impl<'a> Scan<'a> {
             },
             after: line.clone(),
             last: line,
+            is_spanned: false,
         });
     }
 
@@ -162,10 +189,7 @@ impl<'a> Scan<'a> {
             file.before_chain = region.count;
             return;
         }
-        let after = self
-            .segments
-            .last()
-            .map_or(0, |segment| segment.last.chained);
+        let after = self.last();
         self.report.findings.push(Finding::at(
             What::Uncovered,
             after,
@@ -204,13 +228,18 @@ impl<'a> Scan<'a> {
     }
 
     /// The report on each file, and the parts of the chain that they have, in their order.
-    pub fn finish(self) -> (Report, Vec<Segment>) {
+    pub fn finish(mut self) -> (Report, Vec<Segment>) {
+        let spanned = self.numbers.finish(&mut self.report);
+        for (at, segment) in self.segments.iter_mut().enumerate() {
+            // Before the first one, there is none.
+            segment.is_spanned = spanned.contains(&(at + 1));
+        }
         (self.report, self.segments)
     }
 }
 
 /// Reads a line with its end. Returns whether there was one.
-fn read_line(reader: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<bool> {
+pub fn read_line(reader: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<bool> {
     bytes.clear();
     Ok(reader.take(LONGEST_LINE).read_until(b'\n', bytes)? > 0)
 }
