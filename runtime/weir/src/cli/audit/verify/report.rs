@@ -137,6 +137,44 @@ impl Finding {
     }
 }
 
+impl Report {
+    /// That the log is intact; none if it is not, or if that cannot be told.
+    fn intact(&self) -> Option<String> {
+        if !self.findings.is_empty() || self.checked == 0 {
+            return None;
+        }
+        let head = match self.head {
+            Some(_) => "; the end is where `audit.head` says",
+            None => "",
+        };
+        let checkpoints = match self.checkpoints {
+            0 => String::new(),
+            1 => "; 1 checkpoint matches".to_owned(),
+            n => format!("; {} checkpoints match", number(n)),
+        };
+        let checked = counted(self.checked, "chain line");
+        Some(format!("intact: {checked}{head}{checkpoints}"))
+    }
+
+    /// Whether the log is intact, with the first of the findings.
+    pub fn in_a_line(&self) -> String {
+        let Some(first) = self.findings.first() else {
+            let intact = self.intact();
+            return intact.unwrap_or_else(|| {
+                "cannot tell: no line of the log is in a hash chain".to_owned()
+            });
+        };
+        let others = match self.findings.len() {
+            1 => String::new(),
+            several => format!(
+                "; {} in all, see `weir audit verify`",
+                counted(several as u64, "finding")
+            ),
+        };
+        format!("not intact: {}{others}", first.text())
+    }
+}
+
 pub fn print_text(report: &Report) {
     for file in &report.files {
         print_file(file);
@@ -147,22 +185,9 @@ pub fn print_text(report: &Report) {
     for finding in &report.findings {
         say!("not intact: {}", finding.text());
     }
-    if !report.findings.is_empty() || report.checked == 0 {
-        return;
+    if let Some(intact) = report.intact() {
+        print_line!("{intact}");
     }
-    let head = match report.head {
-        Some(_) => "; the end is where `audit.head` says",
-        None => "",
-    };
-    let checkpoints = match report.checkpoints {
-        0 => String::new(),
-        1 => "; 1 checkpoint matches".to_owned(),
-        n => format!("; {} checkpoints match", number(n)),
-    };
-    print_line!(
-        "intact: {}{head}{checkpoints}",
-        counted(report.checked, "chain line")
-    );
 }
 
 fn print_file(file: &FileReport) {
