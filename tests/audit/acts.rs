@@ -186,3 +186,138 @@ fn the_summary_has_the_acts() -> Result<()> {
     );
     Ok(())
 }
+
+/// A third party that wrote a grave value where it was already, and changed something lesser.
+fn without_effect(previous: &str) -> Vec<Value> {
+    let set = |key: &str, value: &str, previous: &str| {
+        record(
+            "2026-03-01T10:00:00Z",
+            "pods",
+            json!({
+                "plugin": "labels", "operation": "sysctl.write", "rules": ["sysctl[0]"],
+                "arguments": { "namespace": "host", "key": key, "value": value },
+                "previous": { "value": previous },
+            }),
+        )
+    };
+    vec![
+        set("net.ipv4.conf.all.rp_filter", "0", previous),
+        set("net.core.somaxconn", "4096", "128"),
+    ]
+}
+
+#[test]
+fn what_is_as_it_was_before_is_no_headline() -> Result<()> {
+    for (previous, headline, told) in [
+        (
+            "0",
+            "changed the host set net.core.somaxconn to 4096 in host (was 128)",
+            "as it was before",
+        ),
+        (
+            "1",
+            "disabled a protection set net.ipv4.conf.all.rp_filter to 0 in host",
+            "was 1",
+        ),
+    ] {
+        let place = Place::with(&without_effect(previous))?;
+        let text = place.audit(&["--operation", "sysctl.write"])?;
+        assert_contains(
+            &text,
+            &[
+                &format!("by sysctl[0]  (disables a protection; {told})"),
+                "(changes the host; was 128)",
+            ],
+        );
+        let summary = place.audit(&["--summary"])?;
+        assert_contains(&summary, &[&format!("(disables a protection; {told})")]);
+        let page = place.audit(&["--html", "-"])?;
+        let page = parse(&page)?;
+        let title = page.descendants().find(|e| e.has_tag_name("h1"));
+        let title = text_of(title.context("a headline")?);
+        let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_contains(&title, &[headline]);
+        let row = &with(&page, "data-severity", "disables-protection")[0];
+        assert_contains(&text_of(*row), &[told]);
+        let unchanged = if previous == "0" { "true" } else { "false" };
+        assert_eq!(row.attribute("data-unchanged"), Some(unchanged));
+    }
+    // Alone, it is still said, for what it is.
+    let place = Place::with(&without_effect("0")[..1])?;
+    let page = place.audit(&["--html", "-"])?;
+    assert_contains(&page, &["set what was so already"]);
+    assert!(!page.contains("disabled a protection"), "{page}");
+    Ok(())
+}
+
+/// A plugin cannot hide a grave attempt behind many harmless ones.
+#[test]
+fn the_gravest_denials_come_first() -> Result<()> {
+    let denied = |operation: &str, requirement: String, arguments: Value| {
+        record(
+            "2026-03-01T10:00:00Z",
+            "pods",
+            json!({
+                "plugin": "labels", "operation": operation, "arguments": arguments, "verdict": "denied", "rules": [],
+                "answer": format!("the grant does not allow to {requirement} (it has no rule for this capability)"), // in older logs
+            }),
+        )
+    };
+    let mut records: Vec<Value> = (0..400)
+        .map(|n| {
+            let key = format!("net.core.x{}", n % 200);
+            let arguments = json!({ "namespace": "host", "key": key, "value": "1" });
+            denied("sysctl.write", format!("write {key} in host"), arguments)
+        })
+        .collect();
+    let open = json!({ "access": "write", "location": { "directory": "/etc/cron.d" } });
+    let wanted = "write the store in `/etc/cron.d`";
+    records.push(denied("store.open", wanted.to_owned(), open));
+    let place = Place::with(&records)?;
+
+    let text = place.audit(&["--denied", "--operation", "store.open"])?;
+    assert_contains(&text, &["(leaves the container or the sandbox)"]);
+    let summary = place.audit(&["--summary"])?;
+    let first = summary
+        .split_once("  Denied:\n")
+        .and_then(|(_, denials)| denials.lines().next());
+    assert_eq!(
+        first,
+        Some(
+            "       1 × write the store in `/etc/cron.d` (store.open; no rule for this capability; leaves the container or the sandbox)"
+        )
+    );
+    let page = place.audit(&["--html", "-"])?;
+    let page = parse(&page)?;
+    let rows: Vec<_> = page
+        .descendants()
+        .filter_map(|e| e.attribute("data-denied").map(|word| (word, e)))
+        .filter(|(_, e)| e.has_tag_name("tr"))
+        .collect();
+    assert_eq!(rows.len(), 100);
+    assert_eq!((rows[0].0, rows[1].0), ("leaves-container", "changes-host"));
+    assert_contains(&text_of(rows[0].1), &["▲▲▲", "/etc/cron.d"]);
+    Ok(())
+}
+
+/// The page says whether the node's own log is intact; of files that were named, it says nothing.
+#[test]
+fn the_page_says_whether_the_log_is_intact() -> Result<()> {
+    let place = Place::with(&log())?;
+    let log = place.log().display().to_string();
+    let chain = |words: &[&str]| -> Result<Option<String>> {
+        let page = place.audit(words)?;
+        let page = parse(&page)?;
+        let line = page
+            .descendants()
+            .find(|e| e.attribute("class") == Some("chain"));
+        Ok(line.map(text_of))
+    };
+    let own = chain(&["--html", "-"])?.context("a line")?;
+    assert_contains(
+        &own,
+        &["cannot tell", "no line of the log is in a hash chain"],
+    );
+    assert_eq!(chain(&["--html", "-", "--file", &log])?, None);
+    Ok(())
+}

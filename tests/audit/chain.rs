@@ -704,3 +704,28 @@ fn a_line_that_was_cut_short_is_no_attack() -> Result<()> {
     chained.invoke("next")?;
     chained.assert_intact(&[])
 }
+
+/// Whoever reads the page alone sees it too.
+#[test]
+fn the_page_says_whether_the_log_is_intact() -> Result<()> {
+    let chained = Chained::with_records()?;
+    let line = || -> Result<String> {
+        let page = String::from_utf8(chained.run(&["--html", "-"])?.stdout)?;
+        let page = super::parse(&page)?;
+        let line = page
+            .descendants()
+            .find(|e| e.attribute("class") == Some("chain"));
+        Ok(super::text_of(line.context("a line about the chain")?))
+    };
+    let intact = line()?;
+    assert!(
+        intact.starts_with("intact: ") && intact.contains("audit.head"),
+        "{intact}"
+    );
+    let mut lines = chained.lines()?;
+    lines.remove(2);
+    chained.set_lines(&lines)?;
+    let changed = line()?;
+    assert!(changed.starts_with("not intact: "), "{changed}");
+    Ok(())
+}

@@ -311,11 +311,12 @@ fn a_record_is_one_line_that_a_person_reads() -> Result<()> {
     assert_eq!(
         place.audit(&["--network", "n[136]"])?,
         "2026-03-01T10:00:00.000Z allowed  bridge     ADD    n1 pod-1/eth0  link.create  create \
-         bridge `br0` in host  by link[0]\n\
+         bridge `br0` in host  by link[0]  (changes the host)\n\
          2026-03-01T10:05:00.000Z allowed  bridge     ADD    n3 pod-1/eth0  sysctl.write  \
-         namespace=host name=br0 kind=bridge up=true  by sysctl[0]  - no such file\n\
+         namespace=host name=br0 kind=bridge up=true  by sysctl[0]  - no such file  (changes the host)\n\
          2026-03-01T12:00:00.000Z denied   greedy     ADD    n6 pod-1/eth0  link.create  - the \
-         grant does not allow it to delete physical `eth0` in host (closest rule: link[0]: namespace)\n"
+         grant does not allow it to delete physical `eth0` in host (closest rule: link[0]: namespace)  \
+         (changes the host)\n"
     );
     Ok(())
 }
@@ -326,10 +327,10 @@ fn the_arguments_are_shown_where_that_is_asked_for() -> Result<()> {
     assert_eq!(
         place.audit(&["--network", "n[16]", "--arguments"])?,
         "2026-03-01T10:00:00.000Z allowed  bridge     ADD    n1 pod-1/eth0  link.create  \
-         namespace=host name=br0 kind=bridge up=true  by link[0]\n\
+         namespace=host name=br0 kind=bridge up=true  by link[0]  (changes the host)\n\
          2026-03-01T12:00:00.000Z denied   greedy     ADD    n6 pod-1/eth0  link.create  \
          namespace=host name=br0 kind=bridge up=true  - the grant does not allow it to delete physical \
-         `eth0` in host (closest rule: link[0]: namespace)\n"
+         `eth0` in host (closest rule: link[0]: namespace)  (changes the host)\n"
     );
     Ok(())
 }
@@ -389,6 +390,8 @@ fn json_is_the_records_in_one_shape() -> Result<()> {
         denied["closest"],
         json!({ "rule": "link[0]", "field": "namespace" })
     );
+    assert_eq!(shown[6].get("closest"), Some(&Value::Null));
+    assert_eq!(shown[0].get("closest"), None);
     assert_eq!(
         (&denied["rules"], &shown[0]["rules"]),
         (&json!([]), &json!(["link[0]"]))
@@ -515,10 +518,11 @@ fn a_summary_counts() -> Result<()> {
         greedy["denials"],
         json!([
             { "operation": "link.create", "requirement": "delete physical `eth0` in host",
-              "closest": { "rule": "link[0]", "field": "namespace" }, "refused": false, "count": 1,
+              "closest": { "rule": "link[0]", "field": "namespace" }, "refused": false,
+              "severity": "changes-host", "count": 1,
               "first": "2026-03-01T12:00:00Z", "last": "2026-03-01T12:00:00Z" },
             { "operation": "link.create", "requirement": "write net.x in host", "closest": null,
-              "refused": false, "count": 2, "first": "2026-03-02T00:00:00Z", "last": "2026-03-02T01:00:00Z" },
+              "refused": false, "severity": "changes-host", "count": 2, "first": "2026-03-02T00:00:00Z", "last": "2026-03-02T01:00:00Z" },
         ])
     );
 
@@ -527,8 +531,8 @@ fn a_summary_counts() -> Result<()> {
         "8 records of 6 attachments, 2026-03-01 10:00:00 to 2026-03-02 01:00:00 UTC",
         "4 allowed, 3 denied, 0 refused, 1 undone; 1 failed in the kernel",
         "  link                 2       0       0       1       0      243 µs  2026-03-01 10:00:00  2026-03-01 10:05:01",
-        "       2 × write net.x in host (link.create; no rule for this capability)",
-        "       1 × delete physical `eth0` in host (link.create; closest rule link[0]: namespace)",
+        "       2 × write net.x in host (link.create; no rule for this capability; changes the host)",
+        "       1 × delete physical `eth0` in host (link.create; closest rule link[0]: namespace; changes the host)",
     ] {
         assert!(
             text.lines().any(|l| l == line),

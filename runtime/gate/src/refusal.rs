@@ -40,9 +40,10 @@ impl fmt::Display for Refusal {
 }
 
 impl Denied {
-    /// Whether the answer of a record is this denial, in the present words or in those of older records.
+    /// Whether the answer of a record is this denial: in the present words, also without the kinds of links, or in those of
+    /// older records.
     pub fn is_said_by(&self, answer: &str) -> bool {
-        answer == self.to_string() || self.is_said_by_older(answer)
+        is_same_but_kinds(&self.to_string(), answer) || self.is_said_by_older(answer)
     }
 
     /// "the grant does not allow to create …", or "creating …", in older logs.
@@ -64,6 +65,18 @@ impl Denied {
     }
 }
 
+/// Whether a plugin was told this, with "link" for the kind of a link that it may not read: "loopback `lo`", "link `lo`".
+fn is_same_but_kinds(denial: &str, told: &str) -> bool {
+    let (mut words, mut told) = (denial.split(' '), told.split(' '));
+    loop {
+        match (words.next(), told.next()) {
+            (None, None) => return true,
+            (Some(word), Some(told)) if word == told || told == "link" => {}
+            _ => return false,
+        }
+    }
+}
+
 impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { requirement, .. } = self;
@@ -76,3 +89,26 @@ impl fmt::Display for Denied {
 }
 
 impl std::error::Error for Refusal {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_denial_is_the_same_without_the_kinds_of_links() {
+        let denied = Denied {
+            requirement: "take loopback `lo` in host down".to_owned(),
+            closest: None,
+        };
+        let told = "the grant does not allow it to take link `lo` in host down (it has no rule for this capability)";
+        assert!(denied.is_said_by(told) && denied.is_said_by(&denied.to_string()));
+        for other in [
+            told.replace("`lo`", "`eth0`"),
+            told.replace(" link", ""),
+            format!("{told} now"),
+            "link `lo` does not exist in host".to_owned(),
+        ] {
+            assert!(!denied.is_said_by(&other), "{other}");
+        }
+    }
+}

@@ -90,12 +90,19 @@ reads!(Read);
 impl Act for Write {
     fn act(&self) -> String {
         let (key, value) = (&self.key, &self.value);
-        let effect = Effect::of(key, value).map(|effect| format!(", which {}", effect.words));
-        let effect = effect.unwrap_or_default();
+        let effect = if flaw_of_key(key).is_some() {
+            ", which is not a parameter below net.".to_owned()
+        } else {
+            Effect::of(key, value).map_or_else(String::new, |e| format!(", which {}", e.words))
+        };
         format!("set {key} to {value} in {}{effect}", self.namespace)
     }
 
+    /// Outside `net.`, a parameter such as `kernel.core_pattern` makes the kernel run programs on the host. weir writes none.
     fn severity(&self, invocation: &Invocation) -> Severity {
+        if flaw_of_key(&self.key).is_some() {
+            return Severity::LeavesContainer;
+        }
         let is_own = Owner::Attachment.has(&self.owner, invocation);
         let place = if is_own || !self.is_of_links() {
             Severity::of_change_in(self.namespace)

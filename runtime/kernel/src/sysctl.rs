@@ -73,11 +73,9 @@ impl Perform<Write> for Linux {
                 }
                 before.value
             }
-            (Namespace::Host, None) => {
-                return carry_out(&mut self.namespaces, write, write_value);
-            }
+            (Namespace::Host, None) => carry_out(&mut self.namespaces, write, replace_value)?,
         };
-        let before = before.filter(|before| *before != write.value);
+        // Also the same value: without it, a record does not tell whether the write changed something.
         changes.previous = before.map(|before| json!({ "value": before }));
         Ok(())
     }

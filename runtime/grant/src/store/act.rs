@@ -1,24 +1,41 @@
 //! What an operation on a store does, in words, and how far it reaches.
 
+use std::path::Path;
+
 use super::{Claim, Delete, Find, Get, Keys, Location, OpenRead, OpenWrite, Put, ReadFile, Revert};
 use crate::act::{Act, Severity};
 use crate::invocation::Invocation;
 use crate::operation::{reads, required};
+use crate::pattern::is_plain;
 use crate::phrase::{joined, quoted};
 
 reads!(OpenRead, Get, Keys, Find, ReadFile);
+
+/// Where CNI's plugins keep their state.
+const STATE: [&str; 3] = ["/run/cni", "/var/lib/cni", "/var/run/cni"];
 
 /// The keys that are named one by one.
 const MOST_KEYS: usize = 4;
 
 impl Location {
-    /// The plugin's own directory is weir's for it alone; any other may be read by others.
+    /// The plugin's own directory is weir's for it alone; one for state may be read by others. Files anywhere else, such as
+    /// in `/etc/cron.d`, can make programs of the host do what the plugin wants.
     fn severity(&self) -> Severity {
         match self {
             Self::Private => Severity::Contained,
-            _ => Severity::ChangesHost,
+            Self::ConfiguredDirectory(_) | Self::ConfiguredSharedDirectory(_) => {
+                Severity::ChangesHost
+            }
+            Self::Directory(path) | Self::SharedDirectory(path) if is_for_state(path) => {
+                Severity::ChangesHost
+            }
+            _ => Severity::LeavesContainer,
         }
     }
+}
+
+fn is_for_state(path: &Path) -> bool {
+    is_plain(path) && STATE.iter().any(|state| path.starts_with(state))
 }
 
 /// Implements [`Act`] for operations that write into a store.

@@ -742,6 +742,23 @@ fn kernel_parameters() {
     }
 }
 
+/// Denied attempts are recorded with whatever key the plugin wrote.
+#[test]
+fn parameters_outside_net_are_the_gravest() {
+    for key in [
+        "net.../../kernel.core_pattern",
+        "kernel.core_pattern",
+        "kernel.net.x",
+    ] {
+        for namespace in ["host", "container"] {
+            let arguments = json!({ "namespace": namespace, "key": key, "value": "|/tmp/x" });
+            let outside = ", which is not a parameter below net.";
+            let act = format!("set {key} to |/tmp/x in {namespace}{outside}");
+            does("sysctl.write", arguments, &act, LeavesContainer);
+        }
+    }
+}
+
 #[test]
 fn what_has_no_namespace() {
     does(
@@ -762,6 +779,28 @@ fn what_has_no_namespace() {
         "delete `a` from the store in `/var/lib/cni`",
         ChangesHost,
     );
+    for (location, severity) in [
+        (json!({ "directory": "/etc/cron.d" }), LeavesContainer),
+        (json!({ "shared-directory": "/root" }), LeavesContainer),
+        (
+            json!({ "directory": "/var/lib/cni/../../etc" }),
+            LeavesContainer,
+        ),
+        (json!({ "directory": "/var/lib/cnis" }), LeavesContainer),
+        (json!({ "directory": "/run/cni/state" }), ChangesHost),
+        (
+            json!({ "configured-directory": "/data/leases" }),
+            ChangesHost,
+        ),
+        (json!("private"), Contained),
+    ] {
+        let open = json!({ "access": "write", "location": location });
+        let open = recorded("store.open", &open).expect("arguments");
+        assert_eq!(open.severity(&invocation()), severity, "{location}");
+        let read = json!({ "access": "read", "location": location });
+        let read = recorded("store.open", &read).expect("arguments");
+        assert_eq!(read.severity(&invocation()), Reads, "{location}");
+    }
     does(
         "store.claim",
         json!({ "location": "private", "keys": ["a", "b"] }),

@@ -24,10 +24,13 @@ const MOST_WORDS: usize = 512;
 /// The most networks and rules of an act that are named.
 const MOST_NAMES: usize = 8;
 
-/// The acts of a plugin, by their severity and form.
+/// Whether it is known to have changed nothing, the severity, and the form.
+type Key = (bool, Reverse<Severity>, String);
+
+/// The acts of a plugin: what changed something first, then by their severity and form.
 #[derive(Default)]
 pub struct Acts {
-    acts: BTreeMap<(Reverse<Severity>, String), Act>,
+    acts: BTreeMap<Key, Act>,
     /// Acts beyond the maximum.
     pub further: u64,
     hasher: RandomState,
@@ -40,6 +43,14 @@ pub struct Act {
     pub operation: String,
     /// In words, the first time.
     pub act: String,
+    /// It is known to have changed nothing: a parameter got the value that it had.
+    pub unchanged: bool,
+    /// What was so before, the first time: "was 1", or "as it was before".
+    #[serde(skip)]
+    pub before: Option<String>,
+    /// The value of the parameter before, the first time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous: Option<String>,
     /// How many different acts of this form there were.
     #[serde(serialize_with = "count")]
     pub different: HashSet<u64>,
@@ -63,13 +74,17 @@ impl Acts {
             .act()
             .unwrap_or_else(|| format!("perform {}", record.operation));
         let hash = self.hasher.hash_one(&words);
-        let key = (Reverse(severity), form(&words));
+        let unchanged = record.is_without_effect();
+        let key = (unchanged, Reverse(severity), form(&words));
         let act = match self.acts.entry(key) {
             Entry::Occupied(act) => act.into_mut(),
             Entry::Vacant(place) => place.insert(Act {
                 severity,
                 operation: record.operation.clone(),
                 act: beginning(&words),
+                unchanged,
+                before: record.before().as_deref().map(beginning),
+                previous: record.value_before().map(beginning),
                 different: HashSet::new(),
                 seen: Use::default(),
                 networks: BTreeSet::new(),
@@ -89,10 +104,10 @@ impl Acts {
         }
     }
 
-    /// The gravest first, and of the equally grave those that were done least often.
+    /// The gravest first, and of the equally grave those that were done least often; at last what changed nothing.
     pub fn gravest(&self) -> Vec<&Act> {
         let mut acts: Vec<&Act> = self.acts.values().collect();
-        acts.sort_by_key(|act| (Reverse(act.severity), act.seen.count));
+        acts.sort_by_key(|act| (act.unchanged, Reverse(act.severity), act.seen.count));
         acts
     }
 }
@@ -217,6 +232,25 @@ mod tests {
             .filter(|act| act.severity == Severity::DisablesProtection);
         assert_eq!(grave.count(), 2);
         assert_eq!(acts.further, 1002 - MOST_ACTS as u64);
+    }
+
+    /// And a plugin cannot push what it changed out of the list with what it did not.
+    #[test]
+    fn what_changed_nothing_is_after_what_did() {
+        let forged = |n: usize, previous: &str| Record {
+            previous: Some(json!({ "value": previous })),
+            ..write(&format!("net.x{n}.rp_filter"), "0")
+        };
+        let mut acts = Acts::default();
+        (0..1000).for_each(|n| acts.add(&forged(n, "0")));
+        acts.add(&write("net.core.x", "1"));
+        acts.add(&forged(7, "1"));
+        let found = acts.gravest();
+        let told = |at: usize| (found[at].unchanged, found[at].before.as_deref());
+        assert_eq!(told(0), (false, Some("was 1")));
+        assert_eq!(told(1), (false, None));
+        assert_eq!(told(2), (true, Some("as it was before")));
+        assert_eq!(found.len(), MOST_ACTS);
     }
 
     #[test]

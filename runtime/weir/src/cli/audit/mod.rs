@@ -106,7 +106,8 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     let denied = if arguments.html.is_some() || arguments.summary || arguments.unused {
         let tally = tally(arguments, &files)?;
         if let Some(target) = &arguments.html {
-            let page = page::page(&paths, &files, &arguments.filter, &tally);
+            let chain = arguments.file.is_empty().then(|| verify::in_a_line(&paths));
+            let page = page::page(&paths, &files, &arguments.filter, &tally, chain.as_deref());
             write_page(&page, target)?;
         } else if arguments.unused {
             unused::print(&paths, arguments.format, &arguments.filter, &tally)?;
@@ -245,6 +246,8 @@ struct Told<'a> {
     /// In words.
     act: Option<String>,
     severity: Option<Severity>,
+    /// Printed as null, for a denial without a rule: the record leaves it out.
+    closest: Option<()>,
 }
 
 /// Writes records to standard output: as JSON, or as sentences.
@@ -269,6 +272,7 @@ impl Printer {
                 record,
                 act: record.act(),
                 severity: record.severity(),
+                closest: (record.requirement.is_some() && record.closest.is_none()).then_some(()),
             };
             writeln!(self.out, "{}", escape(serde_json::to_string(&told)?))
         } else {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use jiff::Timestamp;
 use serde::Serialize;
+use weir_grant::Severity;
 
 use super::acts::Act;
 use super::count::Count;
@@ -118,16 +119,22 @@ fn print_acts(plugin: &PluginTally) {
     print_line!("  Beyond the container:");
     for act in acts {
         say!(
-            "  {:>6} × {} ({}{})",
+            "  {:>6} × {} ({}{}{})",
             number(act.seen.count),
             act.act,
             act.severity.phrase(),
+            after(act.before.as_deref()),
             others(act)
         );
     }
     if plugin.acts.further > 0 {
         print_line!("  {:>6} × others, not graver", number(plugin.acts.further));
     }
+}
+
+/// A further remark in brackets.
+fn after(remark: Option<&str>) -> String {
+    remark.map_or_else(String::new, |remark| format!("; {remark}"))
 }
 
 /// How many other acts of the same form an act stands for.
@@ -143,16 +150,17 @@ fn print_denials(plugin: &PluginTally) {
         return;
     }
     print_line!("  Denied:");
-    for denial in plugin.frequent_denials() {
+    for denial in plugin.gravest_denials() {
         let closest = match &denial.closest {
             Some(closest) => format!("closest rule {closest}"),
             None => denial.without_closest().to_owned(),
         };
         say!(
-            "  {:>6} × {} ({}; {closest})",
+            "  {:>6} × {} ({}; {closest}{})",
             number(denial.seen.count),
             denial.requirement,
-            denial.operation
+            denial.operation,
+            after(denial.severity.map(Severity::phrase))
         );
     }
     if plugin.further_denials > 0 {

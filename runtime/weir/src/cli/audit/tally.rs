@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 
 use serde::{Serialize, Serializer};
 use weir_gate::EVENTS;
-use weir_grant::Closest;
+use weir_grant::{Closest, Severity};
 
 use super::acts::Acts;
 use super::count::{Count, Use};
@@ -62,11 +62,17 @@ pub struct Denial {
     pub closest: Option<Closest>,
     /// weir itself refused it: `requirement` says why.
     pub refused: bool,
+    /// How far the gravest of them would have reached; none if it is not about an operation.
+    pub severity: Option<Severity>,
     #[serde(flatten)]
     pub seen: Use,
 }
 
 impl Denial {
+    fn rank(&self) -> (Option<Severity>, u64) {
+        (self.severity, self.seen.count)
+    }
+
     /// Why there is no closest rule.
     pub fn without_closest(&self) -> &'static str {
         if self.refused {
@@ -123,6 +129,7 @@ impl PluginTally {
     fn add_denial(&mut self, record: &Record) {
         let (requirement, closest) = (record.requirement(), &record.closest);
         let refused = record.verdict == Verdict::Refused;
+        let severity = record.severity();
         let same = |denial: &&mut Denial| {
             denial.operation == record.operation
                 && denial.requirement == requirement
@@ -131,9 +138,8 @@ impl PluginTally {
         };
         if let Some(denial) = self.denials.iter_mut().find(same) {
             denial.seen.add(record.time);
-        } else if self.denials.len() == MOST_DENIALS {
-            self.further_denials += 1;
-        } else {
+            denial.severity = denial.severity.max(severity);
+        } else if self.has_room_for_denial(severity) {
             let mut seen = Use::default();
             seen.add(record.time);
             self.denials.push(Denial {
@@ -141,14 +147,36 @@ impl PluginTally {
                 requirement: requirement.to_owned(),
                 closest: closest.clone(),
                 refused,
+                severity,
                 seen,
             });
+        } else {
+            self.further_denials += 1;
         }
     }
 
-    pub fn frequent_denials(&self) -> Vec<&Denial> {
+    /// Whether there is room for one more; the least grave one makes room for a graver one, so that a plugin cannot hide what
+    /// it tried behind many harmless denials.
+    fn has_room_for_denial(&mut self, severity: Option<Severity>) -> bool {
+        if self.denials.len() < MOST_DENIALS {
+            return true;
+        }
+        let of = |(_, denial): &(usize, &Denial)| denial.rank();
+        let Some((at, least)) = self.denials.iter().enumerate().min_by_key(of) else {
+            return false;
+        };
+        if least.severity >= severity {
+            return false;
+        }
+        self.further_denials += least.seen.count;
+        self.denials.remove(at);
+        true
+    }
+
+    /// The gravest first, and of the equally grave the most frequent.
+    pub fn gravest_denials(&self) -> Vec<&Denial> {
         let mut denials: Vec<&Denial> = self.denials.iter().collect();
-        denials.sort_by_key(|denial| std::cmp::Reverse(denial.seen.count));
+        denials.sort_by_key(|denial| std::cmp::Reverse(denial.rank()));
         denials
     }
 }

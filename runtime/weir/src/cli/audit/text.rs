@@ -9,7 +9,8 @@ use crate::cli::record::{Record, Verdict, arguments};
 const LONGEST_ID: usize = 16;
 const SHORT_ID: usize = 12;
 
-/// A record in one line, with the operation in words, such as `take bridge `cni0` in host down`, or by its arguments.
+/// A record in one line, with the operation in words, such as `take bridge `cni0` in host down`, or by its arguments; at the
+/// end, how far it reaches, and the value before.
 pub fn sentence(record: &Record, by_arguments: bool) -> String {
     let mut parts = vec![
         format!(
@@ -30,6 +31,11 @@ pub fn sentence(record: &Record, by_arguments: bool) -> String {
         parts.push(format!("by {}", record.rules.join(", ")));
     }
     parts.extend(record.remark().map(|remark| format!("- {remark}")));
+    let reach = record.severity().map(|s| s.phrase().to_owned());
+    let notes: Vec<String> = reach.into_iter().chain(record.before()).collect();
+    if !notes.is_empty() {
+        parts.push(format!("({})", notes.join("; ")));
+    }
     printable(&parts.join("  "))
 }
 

@@ -21,6 +21,11 @@ pub use join::{Joiner, LONGEST};
 pub use log::{Log, parts, read};
 pub use text::arguments;
 
+const PARAMETER_WRITE: &str = "sysctl.write";
+
+/// How an operation without effect is told.
+pub const AS_BEFORE: &str = "as it was before";
+
 /// What the gate decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -96,7 +101,7 @@ pub struct Record {
     #[serialize_always]
     pub answer: Option<String>,
     pub microseconds: Option<u64>,
-    /// Former values of what was changed, by the names of the arguments.
+    /// Former values of what was changed, by the names of the arguments; of a kernel parameter, also if it was the same.
     pub previous: Option<Value>,
 }
 
@@ -128,6 +133,38 @@ impl Record {
             denied.to_string()
         } else {
             format!("{denied}; the plugin was told: {answer}")
+        })
+    }
+
+    /// The value of the kernel parameter before it was written, as far as that is recorded.
+    pub fn value_before(&self) -> Option<&str> {
+        if self.operation != PARAMETER_WRITE {
+            return None;
+        }
+        self.previous.as_ref()?.get("value")?.as_str()
+    }
+
+    /// Whether it is known that nothing was changed: a kernel parameter got the value that it had. What is not recorded
+    /// counts as a change.
+    pub fn is_without_effect(&self) -> bool {
+        let written = self.arguments.get("value").and_then(Value::as_str);
+        let (Some(before), Some(written)) = (self.value_before(), written) else {
+            return false;
+        };
+        // The kernel separates several numbers with tabs, whatever was written.
+        let is_same = before
+            .split_ascii_whitespace()
+            .eq(written.split_ascii_whitespace());
+        is_same && self.shortened_from.is_none()
+    }
+
+    /// What was so before: "was 1", or "as it was before". None if that is not recorded.
+    pub fn before(&self) -> Option<String> {
+        let before = self.value_before()?;
+        Some(if self.is_without_effect() {
+            AS_BEFORE.to_owned()
+        } else {
+            format!("was {before}")
         })
     }
 
@@ -319,6 +356,26 @@ mod tests {
                 let closest = record.closest.map(|closest| closest.to_string());
                 assert_eq!(closest.as_deref(), rules.first().copied());
             }
+        }
+    }
+
+    #[test]
+    fn only_a_value_that_is_known_to_be_the_same_is_no_change() {
+        for (previous, expected) in [
+            (json!({ "value": "1\t2" }), Some(AS_BEFORE)),
+            (json!({ "value": "1 3" }), Some("was 1 3")),
+            (Value::Null, None),
+            (json!({ "mtu": 1 }), None),
+        ] {
+            let mut record = old("set it", &[]);
+            record.operation = PARAMETER_WRITE.to_owned();
+            record.arguments =
+                json!({ "namespace": "host", "key": "net.ipv4.ping_group_range", "value": "1 2" });
+            record.previous = Some(previous);
+            assert_eq!(record.before().as_deref(), expected);
+            assert_eq!(record.is_without_effect(), expected == Some(AS_BEFORE));
+            record.operation = "link.update".to_owned();
+            assert_eq!(record.before(), None);
         }
     }
 

@@ -1,9 +1,11 @@
 //! Denials, with the closest rule and the field in which it did not match.
 
 use maud::{Markup, html};
+use weir_grant::Severity;
 use weir_host::printable;
 
 use super::columns;
+use super::foreign::reach;
 use crate::cli::audit::count::Use;
 use crate::cli::audit::tally::{Denial, PluginTally, Tally};
 use crate::cli::audit::text::number;
@@ -20,7 +22,8 @@ pub fn section(tally: &Tally) -> Markup {
             section.denials {
                 h2 { "Denied" }
                 p.caption {
-                    "What no rule of a plugin's grant allows, or weir itself refuses, most frequent first. None of it was done."
+                    "What no rule of a plugin's grant allows, or weir itself refuses: the gravest first, and of the equally grave the most \
+                     frequent. None of it was done."
                 }
                 @for (name, plugin) in denying {
                     (table(name, plugin))
@@ -36,17 +39,18 @@ fn table(name: &str, plugin: &PluginTally) -> Markup {
             caption { span.denied { "✕ " (number(plugin.count.denied + plugin.count.refused)) } " denied to " b { (printable(name)) } }
             (columns(&[
                 (Some("amount"), "Times"),
+                (Some("reach"), "How far"),
                 (None, "The plugin wanted to"),
                 (Some("closest"), "Closest rule"),
                 (Some("missed"), "Missed in"),
                 (Some("when"), "When (UTC)"),
             ]))
             tbody {
-                @for denial in plugin.frequent_denials() { (row(denial)) }
+                @for denial in plugin.gravest_denials() { (row(denial)) }
                 @if plugin.further_denials > 0 {
                     tr {
                         (labelled("amount", "Times", &html! { (number(plugin.further_denials)) }))
-                        td colspan="4" { div { "other operations, too many to list" } }
+                        td colspan="5" { div { "other operations, too many to list" } }
                     }
                 }
             }
@@ -59,13 +63,15 @@ fn row(denial: &Denial) -> Markup {
         (in_code(&printable(&denial.requirement)))
         " " span.operation { (printable(&denial.operation)) }
     };
+    let how_far = denial.severity.map_or_else(|| html! { "–" }, reach);
     let (rule, field) = match &denial.closest {
         Some(closest) => (code(&closest.rule), code(&closest.field)),
         None => (html! { (denial.without_closest()) }, html! { "–" }),
     };
     html! {
-        tr {
+        tr data-denied=[denial.severity.map(Severity::word)] {
             (labelled("amount", "Times", &html! { (number(denial.seen.count)) }))
+            (labelled("reach", "How far", &how_far))
             (labelled("wanted", "Wanted to", &wanted))
             (labelled("closest", "Closest rule", &rule))
             (labelled("missed", "Missed in", &field))

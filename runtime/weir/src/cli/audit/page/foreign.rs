@@ -25,14 +25,19 @@ fn acts_of<'a>(plugin: &'a Plugin<'_>) -> Option<&'a Acts> {
     plugin.tally.map(|tally| &tally.acts)
 }
 
-/// The gravest act of a third party, with the plugin's name.
+/// The gravest act of a third party, with the plugin's name; one that changed nothing only if no other was done.
 pub fn gravest<'a>(plugins: &'a [Plugin<'_>]) -> Option<(&'a str, &'a Act)> {
     let foreign = plugins.iter().filter(|plugin| is_foreign(plugin));
     let gravest = foreign.filter_map(|plugin| {
         let act = *acts_of(plugin)?.gravest().first()?;
         Some((plugin.name, act))
     });
-    gravest.max_by_key(|(_, act)| act.severity)
+    gravest.max_by_key(|(_, act)| rank(act))
+}
+
+/// What changed something is before what did not, however grave that is.
+fn rank(act: &Act) -> (bool, Severity) {
+    (!act.unchanged, act.severity)
 }
 
 /// What third parties did, the plugin with the gravest act first.
@@ -45,13 +50,14 @@ pub fn section(plugins: &[Plugin<'_>]) -> Markup {
         })
         .filter(|(_, _, acts)| !acts.is_empty())
         .collect();
-    acting.sort_by_key(|(.., acts)| std::cmp::Reverse(acts.first().map(|act| act.severity)));
+    acting.sort_by_key(|(.., acts)| std::cmp::Reverse(acts.first().map(|act| rank(act))));
     html! {
         section.foreign {
             h2 { "What third parties changed on the host" }
             p.caption {
                 "Plugins that are not part of weir, and what they did beyond the container of their attachment: the gravest first, \
-                 and of the equally grave what was done least often."
+                 and of the equally grave what was done least often; \
+                 at last what is as it was before."
             }
             @if acting.is_empty() { p.good { "✓ Nothing." } }
             @for (plugin, all, acts) in acting { (table(plugin.name, all, &acts)) }
@@ -80,10 +86,12 @@ fn row(act: &Act) -> Markup {
     let networks: Vec<String> = act.networks.iter().map(|name| printable(name)).collect();
     let rules: Vec<String> = act.rules.iter().map(|name| printable(name)).collect();
     html! {
-        tr class=(act.severity.word()) data-severity=(act.severity.word()) {
+        tr class=(if act.unchanged { "unchanged" } else { act.severity.word() })
+            data-severity=(act.severity.word()) data-unchanged=(act.unchanged) {
             td.reach { (reach(act.severity)) }
             td {
                 div.act { (in_code(&printable(&act.act))) }
+                @if let Some(before) = &act.before { div.before { (printable(before)) } }
                 @if act.different.len() > 1 {
                     div.quiet { "the first of " (counted(act.different.len() as u64, "act")) " like it" }
                 }
@@ -99,7 +107,7 @@ fn row(act: &Act) -> Markup {
 }
 
 /// The severity as a sign and words: colours only repeat them.
-fn reach(severity: Severity) -> Markup {
+pub(super) fn reach(severity: Severity) -> Markup {
     let sign = match severity {
         Severity::LeavesContainer => "▲▲▲",
         Severity::DisablesProtection => "▲▲",

@@ -20,6 +20,7 @@ use weir_files::Paths;
 use weir_grant::Severity;
 use weir_host::printable;
 
+use super::acts::Act;
 use super::filter::Filter;
 use super::tally::{PluginTally, Tally};
 use super::text::{counted, number};
@@ -38,6 +39,8 @@ struct Subject<'a> {
     files: &'a [PathBuf],
     filter: &'a Filter,
     tally: &'a Tally,
+    /// Whether the log is as it was written; none for files that were named.
+    chain: Option<&'a str>,
     /// All grants of the node, or why no plugin runs.
     grants: Result<Vec<Grant>, String>,
 }
@@ -52,11 +55,19 @@ struct Plugin<'a> {
     tally: Option<&'a PluginTally>,
 }
 
-pub fn page(paths: &Paths, files: &[PathBuf], filter: &Filter, tally: &Tally) -> String {
+/// Makes the page; `chain` says whether the node's own log is as it was written.
+pub fn page(
+    paths: &Paths,
+    files: &[PathBuf],
+    filter: &Filter,
+    tally: &Tally,
+    chain: Option<&str>,
+) -> String {
     let subject = Subject {
         files,
         filter,
         tally,
+        chain,
         grants: grant_state::grants(paths).map_err(|why| why.to_string()),
     };
     let plugins = subject.plugins();
@@ -143,6 +154,9 @@ impl<'a> Subject<'a> {
                             @for (name, values) in filters { dd { (name) " " code { (printable(&values)) } } }
                         }
                     }
+                    @if let Some(chain) = self.chain {
+                        div.wide { dt { "Hash chain" } dd.chain { (denials::in_code(&printable(chain))) } }
+                    }
                     div { dt { "Made" } dd { (made()) } }
                 }
             }
@@ -153,8 +167,11 @@ impl<'a> Subject<'a> {
     fn headline(&self, plugins: &[Plugin<'_>]) -> Markup {
         html! {
             @if let Some((plugin, act)) = foreign::gravest(plugins) {
-                "Plugin " (printable(plugin)) " " (done(act.severity))
-                span.second { (denials::in_code(&printable(&act.act))) }
+                "Plugin " (printable(plugin)) " " (done(act))
+                span.second {
+                    (denials::in_code(&printable(&act.act)))
+                    @if let Some(before) = &act.before { " (" (printable(before)) ")" }
+                }
                 span.second { (self.denied()) }
             } @else { (self.denied()) }
         }
@@ -231,8 +248,11 @@ impl<'a> Subject<'a> {
 }
 
 /// What a third party did, in the headline.
-fn done(severity: Severity) -> &'static str {
-    match severity {
+fn done(act: &Act) -> &'static str {
+    if act.unchanged {
+        return "set what was so already";
+    }
+    match act.severity {
         Severity::LeavesContainer => "left the container or the sandbox",
         Severity::DisablesProtection => "disabled a protection",
         Severity::ReachesOthers => "could reach traffic of others",

@@ -55,6 +55,18 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     Ok(report.findings.is_empty().into())
 }
 
+/// Checks the log of this node, and says in a line whether it is intact.
+pub fn in_a_line(paths: &Paths) -> String {
+    let files = [paths.audit_log()];
+    match last(paths, &files).and_then(|last| verify(paths, &files, last, Vec::new())) {
+        Ok(report) => report.in_a_line(),
+        Err(why) => {
+            let why = format!("{why:#}");
+            format!("cannot tell: {}", why.trim_start_matches("cannot tell: "))
+        }
+    }
+}
+
 const NOT_CHAINED: &str = "the chain begins with the next record, or is in a rotated file: name those \
     with `--file`, the oldest first";
 

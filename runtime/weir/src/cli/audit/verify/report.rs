@@ -187,6 +187,40 @@ impl Lines {
     }
 }
 
+impl Report {
+    /// That the log is intact; none if it is not, or if that cannot be told.
+    fn intact(&self) -> Option<String> {
+        if !self.findings.is_empty() || self.checked == 0 {
+            return None;
+        }
+        let end = match self.end {
+            End::AsInHead => "the end is where `audit.head` says",
+            End::GoesOn => "the log of this node goes on where they end",
+            End::Unknown => "whether lines were cut off the end cannot be told",
+        };
+        let checked = counted(self.checked, "chain line");
+        Some(format!("intact: {checked}; {end}"))
+    }
+
+    /// Whether the log is intact, with the first of the findings.
+    pub fn in_a_line(&self) -> String {
+        let Some(first) = self.findings.first() else {
+            let intact = self.intact();
+            return intact.unwrap_or_else(|| {
+                "cannot tell: no line of the log is in a hash chain".to_owned()
+            });
+        };
+        let others = match self.findings.len() {
+            1 => String::new(),
+            several => format!(
+                "; {} in all, see `weir audit verify`",
+                counted(several as u64, "finding")
+            ),
+        };
+        format!("not intact: {}{others}", first.text())
+    }
+}
+
 pub fn print_text(report: &Report) {
     for file in &report.files {
         print_file(file);
@@ -197,14 +231,8 @@ pub fn print_text(report: &Report) {
     for finding in &report.findings {
         say!("not intact: {}", finding.text());
     }
-    if report.findings.is_empty() && report.checked > 0 {
-        let lines = counted(report.checked, "chain line");
-        let end = match report.end {
-            End::AsInHead => "the end is where `audit.head` says",
-            End::GoesOn => "the log of this node goes on where they end",
-            End::Unknown => "whether lines were cut off the end cannot be told",
-        };
-        print_line!("intact: {lines}; {end}");
+    if let Some(intact) = report.intact() {
+        print_line!("{intact}");
     }
     print_line!("{}", elsewhere(report));
 }
