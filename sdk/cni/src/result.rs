@@ -144,7 +144,7 @@ impl Dns {
 
 impl AddResult {
     /// The interfaces that are on the host.
-    pub fn on_host(&self) -> impl DoubleEndedIterator<Item = &Interface> {
+    pub fn on_host(&self) -> impl Iterator<Item = &Interface> {
         let interfaces = self.interfaces.iter();
         interfaces.filter(|interface| interface.sandbox.is_none())
     }

@@ -122,8 +122,10 @@ fn refuse_existing(ifname: &str) -> Result<(), Error> {
 /// [`codes::NOT_AS_ATTACHED`].
 pub fn check<C>(request: &Request<C>, previous: &AddResult) -> Result<Veth, Error> {
     let container = check::container_interface(request, previous, KIND)?;
-    // A bridge, which is no end of it, comes first.
-    for interface in previous.on_host().rev() {
+    // The one with the name that we give is the end, and no other has to be read.
+    let is_named = |interface: &&Interface| is_named_by_us(request, &interface.name);
+    let others = previous.on_host().filter(|interface| !is_named(interface));
+    for interface in previous.on_host().filter(is_named).chain(others) {
         let name = interface.name.as_str();
         let link = link::find(Namespace::Host, name);
         let link = link.context(format!("cannot read interface `{name}`"))?;

@@ -5,7 +5,7 @@ use weir_grant::Severity;
 use weir_host::printable;
 
 use super::columns;
-use super::foreign::reach;
+use super::reach::reach;
 use crate::cli::audit::count::Use;
 use crate::cli::audit::tally::{Denial, PluginTally, Tally};
 use crate::cli::audit::text::number;

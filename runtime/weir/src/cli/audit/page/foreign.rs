@@ -7,6 +7,7 @@ use weir_host::printable;
 use weir_sandbox::Catalogue;
 
 use super::denials::{in_code, when};
+use super::reach::reach;
 use super::{Plugin, columns};
 use crate::cli::audit::acts::{Act, Acts};
 use crate::cli::audit::text::{counted, number};
@@ -104,17 +105,6 @@ fn row(act: &Act) -> Markup {
             td.when { (when(&act.seen)) }
         }
     }
-}
-
-/// The severity as a sign and words: colours only repeat them.
-pub(super) fn reach(severity: Severity) -> Markup {
-    let sign = match severity {
-        Severity::LeavesContainer => "▲▲▲",
-        Severity::DisablesProtection => "▲▲",
-        Severity::ReachesOthers => "▲",
-        Severity::ChangesHost | Severity::Contained | Severity::Reads => "△",
-    };
-    html! { span.sign { (sign) } " " (severity.phrase()) }
 }
 
 /// What `weir grants check` warns of in the grants of third parties that decide on a network.

@@ -8,6 +8,7 @@ mod denials;
 mod foreign;
 mod matrix;
 mod plugin;
+mod reach;
 
 use std::collections::BTreeSet;
 use std::fs;

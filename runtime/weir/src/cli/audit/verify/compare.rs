@@ -11,8 +11,8 @@ use weir_gate::Head;
 use weir_gate::chain::{ChainLine, Step, Walk};
 
 use super::NodeHead;
+use super::line::read_line;
 use super::report::{End, Finding, Report, What};
-use super::scan::read_line;
 use crate::cli::audit::text::counted;
 
 /// A chain line that was stored elsewhere. Other members of its JSON are ignored.

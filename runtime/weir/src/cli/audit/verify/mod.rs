@@ -2,6 +2,7 @@
 //! the hash chain.
 
 mod compare;
+mod line;
 mod numbers;
 mod order;
 mod report;

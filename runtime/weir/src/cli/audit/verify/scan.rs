@@ -1,18 +1,16 @@
 //! Reading the files line by line: which lines the chain covers, and whether they are as they were written.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read as _};
+use std::io::{self, BufReader};
 use std::path::Path;
 
 use weir_gate::chain::{ChainLine, Step, Walk};
 
 use super::compare::Wanted;
+use super::line::read_line;
 use super::numbers::{Numbers, Place};
 use super::report::{FileReport, Finding, Lines, Report, What};
 use crate::cli::audit::text::counted;
-
-/// Longer lines are read in parts; weir writes none.
-const LONGEST_LINE: u64 = 64 << 20;
 
 /// Consecutive chain lines of a file, and what they cover.
 pub struct Segment {
@@ -236,12 +234,6 @@ impl<'a> Scan<'a> {
         }
         (self.report, self.segments)
     }
-}
-
-/// Reads a line with its end. Returns whether there was one.
-pub fn read_line(reader: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<bool> {
-    bytes.clear();
-    Ok(reader.take(LONGEST_LINE).read_until(b'\n', bytes)? > 0)
 }
 
 /// The time with which a record begins.

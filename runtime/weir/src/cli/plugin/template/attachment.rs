@@ -9,7 +9,8 @@ use std::process::Command;
 #[test]
 fn it_attaches_and_leaves_nothing_behind() {
     let project = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let target = project.join("target");
+    let target = env::var_os("CARGO_TARGET_DIR");
+    let target = target.map_or_else(|| project.join("target"), |shared| project.join(shared));
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
         .args(["build", "--release", "--target=wasm32-wasip2"])
