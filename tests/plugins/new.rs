@@ -116,26 +116,26 @@ fn a_new_ipam_plugin_builds_and_passes_its_own_test() -> Result<()> {
     )
 }
 
+/// `weir plugin new --language c` with these options must fail with these words, and write nothing.
+fn is_refused_in_c(options: &[&str], why: &[&str]) -> Result<()> {
+    let node = Node::create()?;
+    let words = ["plugin", "new", "mine", "unused", "--language", "c"];
+    assert_contains(&node.exits(&[&words[..], options].concat(), 1)?, why);
+    assert!(!node.root().join("unused").exists());
+    Ok(())
+}
+
 /// What has no template is not written as something else.
 #[test]
 fn in_c_there_are_chained_plugins_only() -> Result<()> {
-    let node = Node::create()?;
     let house = house();
+    let sdk = path(&house)?;
     for kind in ["main", "ipam"] {
-        let words = [
-            "plugin",
-            "new",
-            "mine",
-            "unused",
-            "--language",
-            "c",
-            "--kind",
-            kind,
-        ];
-        let words = [&words[..], &["--sdk", path(&house)?]].concat();
         let why = format!("--kind {kind}: the SDK for C has a template for chained plugins only");
-        assert_contains(&node.exits(&words, 1)?, &[&why, "`--language rust`"]);
-        assert!(!node.root().join("unused").exists());
+        is_refused_in_c(
+            &["--kind", kind, "--sdk", sdk],
+            &[&why, "`--language rust`"],
+        )?;
     }
     Ok(())
 }
@@ -188,21 +188,8 @@ fn a_new_project_in_c_builds_and_passes_its_own_test() -> Result<()> {
 
 #[test]
 fn the_sdk_for_c_is_used_from_a_checkout() -> Result<()> {
-    let node = Node::create()?;
     let url = "https://example.org/weir.git";
-    let words = [
-        "plugin",
-        "new",
-        "mine",
-        "unused",
-        "--language",
-        "c",
-        "--sdk",
-        url,
-    ];
-    assert_contains(&node.exits(&words, 1)?, &["--language c", "`--sdk PATH`"]);
-    assert!(!node.root().join("unused").exists());
-    Ok(())
+    is_refused_in_c(&["--sdk", url], &["--language c", "`--sdk PATH`"])
 }
 
 #[test]

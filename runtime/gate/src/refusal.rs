@@ -49,12 +49,13 @@ impl Denied {
     /// "the grant does not allow to create …", or "creating …", in older logs.
     fn is_said_by_older(&self, answer: &str) -> bool {
         let object = |act: &str| act.split_once(' ').map(|(_, object)| object.to_owned());
-        let act = answer.strip_prefix("the grant does not allow ").map(|act| {
-            let act = act.strip_prefix("to ").unwrap_or(act);
-            act.strip_suffix(&format!(" ({})", self.reason()))
-                .and_then(object)
-        });
-        act.is_some_and(|act| act.is_some() && act == object(&self.requirement))
+        let reason = format!(" ({})", self.reason());
+        let act = answer.strip_prefix("the grant does not allow ");
+        let act = act.map(|act| act.strip_prefix("to ").unwrap_or(act));
+        let said = act
+            .and_then(|act| act.strip_suffix(&reason))
+            .and_then(object);
+        said.is_some() && said == object(&self.requirement)
     }
 
     fn reason(&self) -> String {

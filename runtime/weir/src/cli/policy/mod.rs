@@ -8,7 +8,7 @@
 //! | `lint` | rules that are wider than they look, and those that no operation can match |
 //! | `compare` | what one grant allows and another does not |
 //! | `least` | the least rules that would allow a denied operation |
-//! | `points` | single operations by which two grants differ, or that both allow |
+//! | `points` | whether two grants differ for certain, in a single object |
 //! | `reach` | whether a rule reaches the host |
 //! | `suggest` | the smallest grant that covers what was recorded |
 

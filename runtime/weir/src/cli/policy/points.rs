@@ -1,7 +1,7 @@
-//! Single operations by which two grants differ, or that both allow.
+//! Whether two grants differ for certain: in a single object.
 //!
-//! One rule may cover what several others allow together, and one glob what another does. Which operations are there to
-//! tell is tried with objects at the ends of both, in two invocations.
+//! One rule may cover what several others allow together, and one glob what another does. So objects at the ends of both are
+//! tried, in two invocations.
 
 use weir_grant::Invocation;
 use weir_grant::rule::RuleFields;
