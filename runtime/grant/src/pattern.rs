@@ -3,6 +3,7 @@
 mod element;
 mod meet;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::path::{Component, Path, PathBuf};
@@ -40,13 +41,12 @@ impl Pattern {
 
     /// Whether a key matches segment by segment: no wildcard matches a dot.
     pub(crate) fn matches_key(&self, key: &str, invocation: &Invocation) -> bool {
-        let wanted: Vec<&str> = self.text.split('.').collect();
-        let given: Vec<&str> = key.split('.').collect();
-        wanted.len() == given.len()
-            && wanted
-                .iter()
-                .zip(given)
-                .all(|(w, g)| matches_glob(&expand(w, invocation, &key_segment), g))
+        let mut given = key.split('.');
+        let each_matches = self.text.split('.').all(|wanted| {
+            let matches = |given| matches_glob(&expand(wanted, invocation, &key_segment), given);
+            given.next().is_some_and(matches)
+        });
+        each_matches && given.next().is_none()
     }
 
     /// Whether a network's name matches, or `namespace/name` of a NetworkAttachmentDefinition: no wildcard
@@ -62,7 +62,7 @@ impl Pattern {
         glob::Pattern::new(&self.text).is_ok_and(|p| p.matches_with(network, options))
     }
 
-    fn expand(&self, invocation: &Invocation) -> String {
+    fn expand(&self, invocation: &Invocation) -> Cow<'_, str> {
         expand(&self.text, invocation, &str::to_owned)
     }
 }
@@ -77,9 +77,13 @@ fn key_segment(name: &str) -> String {
     name.replace('.', "/")
 }
 
-fn expand(text: &str, invocation: &Invocation, spell: &dyn Fn(&str) -> String) -> String {
+fn expand<'t>(
+    text: &'t str,
+    invocation: &Invocation,
+    spell: &dyn Fn(&str) -> String,
+) -> Cow<'t, str> {
     if !text.contains('{') {
-        return text.to_owned();
+        return Cow::Borrowed(text);
     }
     let literal = |value: &str| glob::Pattern::escape(&spell(value));
     // One pass over the pattern, so that a value which contains a placeholder is not expanded.
@@ -99,7 +103,7 @@ fn expand(text: &str, invocation: &Invocation, spell: &dyn Fn(&str) -> String) -
         rest = &rest[end..];
     }
     expanded.push_str(rest);
-    expanded
+    Cow::Owned(expanded)
 }
 
 /// Whether a text is a glob and not a plain name.
@@ -139,6 +143,9 @@ pub fn networks_meet(one: &str, other: &str) -> bool {
 fn matches_glob(pattern: &str, value: &str) -> bool {
     if !is_glob(pattern) {
         return pattern == value;
+    }
+    if pattern == "*" {
+        return true;
     }
     // The pattern was compiled once when the document was read.
     glob::Pattern::new(pattern).is_ok_and(|p| p.matches(value))
