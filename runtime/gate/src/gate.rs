@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use weir_grant::link::LinkFacts;
 use weir_grant::{
-    Capabilities, Capability, Decision, Invocation, Namespace, Operation, Section, VerbSet, decide,
+    Capabilities, Capability, Decision, Invocation, Namespace, Operation, Section, Severity,
+    VerbSet, decide,
 };
 
-use crate::audit::{Audit, Pending};
+use crate::audit::{Audit, Intent, Pending};
 use crate::outcome::{Outcome, answer_of};
 use crate::permit::Permit;
 use crate::refusal::{Denied, Refusal};
@@ -46,7 +47,7 @@ impl Gate {
     }
 
     /// Authorises `operation`, carries it out with `act`, and records the verdict and the answer. A change is recorded
-    /// before it is made.
+    /// before it is made, unless it stays in the container.
     ///
     /// Errors: a [`Refusal`], and those of `act`.
     pub fn perform<O: Operation, T, E: Outcome>(
@@ -65,7 +66,8 @@ impl Gate {
     ) -> Result<T, E> {
         let rules = self.authorise(&operation)?;
         if self.audit.is_recorded::<O>() {
-            self.act(operation, "allowed", &rules, act)
+            let intent = self.intent_of(&operation);
+            self.act(operation, "allowed", &rules, intent, act)
         } else {
             act(&Permit::new(operation), &mut None)
         }
@@ -98,7 +100,9 @@ impl Gate {
         operation: O,
         act: impl FnOnce(&Permit<O>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.act(operation, "undo", &[], |permit, _| act(permit))
+        self.act(operation, "undo", &[], Intent::Before, |permit, _| {
+            act(permit)
+        })
     }
 
     /// Carries out several inverses in one step; does nothing if there are none.
@@ -212,6 +216,12 @@ impl Gate {
         &self.audit
     }
 
+    /// Says why records are lost or an allowed operation was not carried out, if the log could not be written. Intents
+    /// that wait for the next record are written first.
+    pub fn audit_failure(&mut self) -> Option<&str> {
+        self.audit.failure()
+    }
+
     /// Writes the audit log's outstanding lines, at the end of the invocation.
     pub fn finish(&mut self) {
         self.audit.finish();
@@ -222,15 +232,26 @@ impl Gate {
         &self.invocation
     }
 
+    /// When the intent of a change is written. A kill that loses one in the container leaves nothing on the node.
+    fn intent_of<O: Operation>(&self, operation: &O) -> Intent {
+        let is_own_state = matches!(O::Rule::CAPABILITY, Capability::Store | Capability::Ipam);
+        if !is_own_state && operation.severity(&self.invocation) <= Severity::Contained {
+            Intent::WithNext
+        } else {
+            Intent::Before
+        }
+    }
+
     /// Records the intent, carries the operation out, and records the outcome.
     fn act<O: Operation, T, E: Outcome>(
         &mut self,
         operation: O,
         verdict: &'static str,
         rules: &[String],
+        intent: Intent,
         act: impl FnOnce(&Permit<O>, &mut Option<Value>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let intended = self.audit.intend(&[(&operation, rules)], verdict);
+        let intended = self.audit.intend(&[(&operation, rules)], verdict, intent);
         let pending = intended.map_err(Refusal::Unrecorded)?;
         let start = Instant::now();
         let mut previous = None;
@@ -259,7 +280,7 @@ impl Gate {
             .iter()
             .map(|(operation, rules)| (operation, rules.as_slice()))
             .collect();
-        let intended = self.audit.intend(&all, verdict);
+        let intended = self.audit.intend(&all, verdict, Intent::Before);
         let pending = intended.map_err(Refusal::Unrecorded)?;
         let start = Instant::now();
         let operations = operations.into_iter();

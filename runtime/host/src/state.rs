@@ -211,8 +211,8 @@ impl State {
     }
 
     /// Why audit records are missing, if they could not be written.
-    pub fn audit_failure(&self) -> Option<&str> {
-        self.broker.gate().audit().failure()
+    pub fn audit_failure(&mut self) -> Option<&str> {
+        self.broker.gate_mut().audit_failure()
     }
 }
 

@@ -1,8 +1,9 @@
 //! The audit log: JSON Lines, one record for each operation.
 //!
-//! What all records of an invocation share is written once, before the first of them. A change is recorded before it is
-//! made. Its outcome is written with the next record, or at the end of the invocation. So a kill loses no act, at most
-//! the answer to the last one.
+//! What all records of an invocation share is written once, before the first of them. A change of the host or of a file is
+//! recorded before it is made. Its outcome is written with the next record, or at the end of the invocation. A change that
+//! stays in the container may be written with the next record as well. So a kill loses no act on the host, at most the
+//! answer to the last one, and at most the last acts in the container.
 
 mod chained;
 mod forward;
@@ -30,6 +31,18 @@ const MOST_DENIALS: u64 = 100;
 /// The bytes of records after which an invocation is ended. Undoing it is recorded beyond that.
 pub const MOST_RECORDED: usize = 4 << 20;
 
+/// The bytes of records that wait for the next one at most.
+const MOST_WAITING: usize = 64 << 10;
+
+/// When the intent of an operation is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Intent {
+    /// Before it is carried out.
+    Before,
+    /// With the next record, at the latest at the end of the invocation.
+    WithNext,
+}
+
 /// The records of one invocation.
 pub struct Audit {
     subject: Subject,
@@ -39,8 +52,10 @@ pub struct Audit {
     invocation: String,
     /// The number of the next record.
     next: u64,
-    /// Answers, to be written with the next record.
+    /// Answers and intents, to be written with the next record.
     waiting: Vec<u8>,
+    /// Whether there are intents among them.
+    has_intents_waiting: bool,
     /// Whether the log has the invocation's head.
     has_head: bool,
     /// Bytes written so far.
@@ -69,6 +84,7 @@ impl Audit {
             invocation: name(),
             next: 0,
             waiting: Vec::new(),
+            has_intents_waiting: false,
             has_head: false,
             recorded: 0,
             denials: 0,
@@ -83,8 +99,13 @@ impl Audit {
     }
 
     /// Why records are lost, or why an allowed operation was not carried out: the log could not be written. No act may stand
-    /// without its record.
-    pub fn failure(&self) -> Option<&str> {
+    /// without its record, so intents that wait are written first.
+    pub fn failure(&mut self) -> Option<&str> {
+        if self.has_intents_waiting {
+            let must = self.is_add();
+            // Then it is the failure.
+            let _ = self.write(&[], must);
+        }
         self.failure.as_deref()
     }
 
@@ -118,6 +139,7 @@ impl Audit {
         &mut self,
         operations: &[(&O, &[String])],
         verdict: &'static str,
+        intent: Intent,
     ) -> Result<Pending, String> {
         // DEL, GC and undo go on: otherwise they would leave things behind.
         let must = verdict == "allowed" && self.is_add();
@@ -138,6 +160,13 @@ impl Audit {
             first,
             last: self.next - 1,
         };
+        // The first record shows that the log can be written.
+        let has_room = self.waiting.len() + lines.len() <= MOST_WAITING;
+        if intent == Intent::WithNext && self.has_head && has_room {
+            self.waiting.append(&mut lines);
+            self.has_intents_waiting = true;
+            return Ok(pending);
+        }
         match self.write(&lines, must) {
             Err(why) if must => {
                 self.next = first;
@@ -277,7 +306,7 @@ impl Audit {
         };
         let Err(why) = appended else {
             self.has_head = true;
-            self.waiting.clear();
+            self.clear_waiting();
             return Ok(());
         };
         if must {
@@ -294,12 +323,17 @@ impl Audit {
             self.head(&mut head);
             lines.splice(0..0, head);
         }
-        self.waiting.clear();
+        self.clear_waiting();
         let kept = self.log.keep(&lines, &why);
         self.kept = Some(why);
         kept.inspect_err(|lost| {
             self.failure.get_or_insert(lost.clone());
         })
+    }
+
+    fn clear_waiting(&mut self) {
+        self.waiting.clear();
+        self.has_intents_waiting = false;
     }
 
     fn head(&self, into: &mut Vec<u8>) {

@@ -209,7 +209,7 @@ impl<'a> Run<'a> {
             let ended = run(permit, &binary.program, &call, log)?;
             answer::read(command, self.asked.config, &ended).map_err(Failure::Failed)
         });
-        let done = match (done, self.gate.audit().failure()) {
+        let done = match (done, self.gate.audit_failure()) {
             (Ok(_), Some(why)) if command == Command::Add => Err(Failure::Failed(unrecorded(why))),
             (done, _) => done,
         };

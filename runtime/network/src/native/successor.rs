@@ -138,7 +138,7 @@ impl Successor {
         let path = self.binary.path.display();
         let ended =
             ended.map_err(|failure| Error::from(failure).with_prefix(format_args!("`{path}`")))?;
-        match gate.audit().failure() {
+        match gate.audit_failure() {
             Some(why) => Err(unrecorded(why)),
             None => Ok(ended),
         }

@@ -109,9 +109,12 @@ impl Table {
     }
 
     /// Errors: code 5 if a change is not in the audit log.
-    pub(super) fn recorded(&self) -> Result<(), Error> {
-        let mut gates = self.interfaces.iter().map(|interface| &interface.gate);
-        let Some(why) = gates.find_map(|gate| gate.audit().failure()) else {
+    pub(super) fn recorded(&mut self) -> Result<(), Error> {
+        let mut gates = self
+            .interfaces
+            .iter_mut()
+            .map(|interface| &mut interface.gate);
+        let Some(why) = gates.find_map(|gate| gate.audit_failure()) else {
             return Ok(());
         };
         let msg = format!("default-route: the changes cannot be recorded in the audit log: {why}");

@@ -79,7 +79,7 @@ fn perform(parts: Vec<Part>, log: &Path) -> Result<()> {
         for act in part.acts {
             act(&mut gate)?;
         }
-        if let Some(why) = gate.audit().failure() {
+        if let Some(why) = gate.audit_failure() {
             return Err(anyhow!("the audit log: {why}"));
         }
     }
