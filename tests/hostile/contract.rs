@@ -84,6 +84,9 @@ fn in_namespace(inside: bool, link: &str) -> Vec<Value> {
         { "do": "route.delete", "address": "192.0.2.0/24" },
         { "do": "route.list" },
         { "do": "route.get", "address": "192.0.2.9" },
+        { "do": "policy-rule.add", "address": "192.0.2.9" },
+        { "do": "policy-rule.delete", "address": "0.0.0.0/0", "table": 254 },
+        { "do": "policy-rule.list" },
         { "do": "neighbour.add", "address": "192.0.2.9" },
         { "do": "neighbour.delete", "address": "192.0.2.9" },
         { "do": "neighbour.list" },
@@ -143,9 +146,6 @@ fn of_ipam() -> Vec<Value> {
 
 fn unsupported() -> Vec<Value> {
     let functions = [
-        "policy-rule.add",
-        "policy-rule.delete",
-        "policy-rule.list",
         "device.by-link",
         "device.by-pci-address",
         "device.by-kernel-path",
@@ -216,10 +216,7 @@ fn every_function_is_denied_without_a_rule() -> Result<()> {
     }
     done.extend(every_function_of_a_store(&puppet)?);
     // With a rule, what this version does not carry out is recorded, and unsupported.
-    puppet.grant(
-        "{ rule: [{}], device: [{}], packet: [{}] }",
-        "{ log: 1MiB }",
-    )?;
+    puppet.grant("{ device: [{}], packet: [{}] }", "{ log: 1MiB }")?;
     puppet.assert_each(unsupported(), "unsupported")?;
     done.extend(OF_SOCKETS.map(str::to_owned));
     let missing: Vec<String> = contract()?.difference(&done).cloned().collect();
@@ -257,6 +254,7 @@ fn every_function_is_denied_by_rules_that_miss_in_one_field() -> Result<()> {
         link: [ { names: [other0] } ],
         address: [ { links: [other0] } ],
         route: [ { links: [other0] } ],
+        policy-rule: [ { sources: [203.0.113.0/24] } ],
         neighbour: [ { links: [other0] } ],
         traffic: [ { links: [other0] } ],
         firewall: [ { families: [bridge] } ],
@@ -268,6 +266,7 @@ fn every_function_is_denied_by_rules_that_miss_in_one_field() -> Result<()> {
         link: [ { kinds: [ip6gre] } ],
         address: [ { kinds: [ip6gre] } ],
         route: [ { destinations: [203.0.113.0/24] } ],
+        policy-rule: [ { tables: [77] } ],
         neighbour: [ { addresses: [203.0.113.0/24], verbs: [create, delete, announce] } ],
         traffic: [ { kinds: [ip6gre] } ],
         firewall: [ { hooks: [output], statements: [counter], verbs: [write] } ],
@@ -296,6 +295,7 @@ fn a_rule_for_the_container_reaches_nothing_of_the_host() -> Result<()> {
         "link",
         "address",
         "route",
+        "policy-rule",
         "neighbour",
         "traffic",
         "firewall",

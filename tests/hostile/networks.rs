@@ -249,3 +249,89 @@ fn a_route_that_replaced_ones_own_goes_with_a_failed_add() -> Result<()> {
     );
     Ok(())
 }
+
+fn rule(source: &str) -> Value {
+    json!({ "do": "policy-rule.add", "inside": true, "address": source, "table": 100 })
+}
+
+const RULES: &str = r#"{ policy-rule: [
+    { namespace: container, sources: [10.7.0.0/16, "fd07::/32"], tables: [100] },
+    { namespace: container, families: [ipv4], sources: [10.8.0.0/16], tables: [101], priorities: ["1000-1999"] } ] }"#;
+
+/// Property: a policy rule takes no other packets than those from the grant's sources, to no other table, and nothing of
+/// the host's.
+#[test]
+fn policy_rules_beyond_the_edge_are_denied() -> Result<()> {
+    let puppet = puppet(RULES)?;
+    let beyond = [
+        "",
+        "0.0.0.0/0",
+        "10.7.0.0/15",
+        "10.6.255.255/32",
+        "::/0",
+        "fd06::/31",
+        "::ffff:10.7.0.1/128",
+    ];
+    let within = ["10.7.0.0/16", "10.7.255.255/32", "fd07::1/128"];
+    assert_edges(&puppet, rule, &beyond, &within)?;
+    let changed = |key: &str, value: Value| with(rule("10.7.0.1/32"), key, value);
+    let mut orders = vec![changed("inside", false.into())];
+    orders.extend([0, 101, 253, 254, 255].map(|table| changed("table", table.into())));
+    // Priorities, of which the kernel's choice is none that the grant has.
+    let prior = with(rule("10.8.0.1/32"), "table", 101.into());
+    let at = |priority: u32| with(prior.clone(), "index", priority.into());
+    orders.extend([prior.clone(), at(0), at(999), at(2000)]);
+    let mut deletes = orders.clone();
+    deletes.extend(beyond.map(rule));
+    for order in &mut deletes {
+        order["do"] = "policy-rule.delete".into();
+    }
+    orders.extend(deletes);
+    // A list shows what comes from everywhere.
+    orders.push(json!({ "do": "policy-rule.list", "inside": true }));
+    puppet.assert_denied(orders)?;
+    puppet.assert_each(vec![at(1000), at(1999)], "ok")?;
+    let none = ["10.7.0.1/33", "fd07::1/129"];
+    puppet.assert_each(none.map(rule).into(), "invalid")?;
+    Ok(())
+}
+
+/// Property: what the kernel would take for something else is not sent: the table 0, for which it would use another, and a
+/// network with bits behind its prefix.
+#[test]
+fn policy_rules_that_the_kernel_would_misunderstand_are_refused() -> Result<()> {
+    let puppet = puppet("{ policy-rule: [ {} ] }")?;
+    let before = puppet.whole()?;
+    let orders = vec![
+        with(rule("10.7.0.0/16"), "table", 0.into()),
+        rule("10.7.0.1/16"),
+        rule("fd07::1/32"),
+    ];
+    puppet.assert_each(orders, "invalid")?;
+    assert_eq!(puppet.whole()?, before);
+    Ok(())
+}
+
+/// Property: the policy rules of a failed ADD are gone in both namespaces, and the same rules of others are not.
+#[test]
+fn policy_rules_go_with_a_failed_add() -> Result<()> {
+    let puppet = puppet("{ policy-rule: [ {} ] }")?;
+    let container = &puppet.place.container;
+    container.ip("rule add from 10.7.0.1 table 100")?;
+    container.ip("rule add from 10.7.0.1 table 100 priority 7")?;
+    let before = puppet.whole()?;
+    let orders = vec![
+        rule("10.7.0.1/32"),
+        rule("10.7.0.1/32"),
+        with(rule("10.7.0.1/32"), "index", 8.into()),
+        rule("fd07::1/128"),
+        with(rule("10.7.0.1/32"), "inside", false.into()),
+    ];
+    for (end, code) in [("trap", 210), ("gave up", 150)] {
+        assert_eq!(puppet.run(orders.clone(), end)?.code(), code);
+        let answers = puppet.said();
+        assert!(answers.iter().all(|a| a.answer == "ok"), "{answers:#?}");
+        assert_eq!(puppet.whole()?, before);
+    }
+    Ok(())
+}

@@ -116,13 +116,14 @@ impl Puppet {
         Ok(answers)
     }
 
-    /// All that is on the node, and the container's links, addresses and routes.
-    pub fn whole(&self) -> Result<(State, Value, String)> {
+    /// All that is on the node, and the container's links, addresses, routes and policy rules.
+    pub fn whole(&self) -> Result<(State, Value, String, String)> {
         let container = &self.place.container;
         Ok((
             State::of(&self.place.node)?,
             container.ip_json("address show")?,
             container.ip("route show table all")?,
+            container.ip("rule show")? + &container.ip("-6 rule show")?,
         ))
     }
 

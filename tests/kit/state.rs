@@ -29,7 +29,7 @@ impl State {
             links: names(&node.ip_json("link show")?, "ifname"),
             addresses: addresses(&node.ip_json("address show")?),
             routes: routes(&node.ip("route show table all")?),
-            rules: lines(&node.ip("rule show")?),
+            rules: lines(&(node.ip("rule show")? + &node.ip("-6 rule show")?)),
             disciplines: disciplines(&node.tool("tc", "qdisc show")?),
             nftables: nftables(&node.tool("nft", "-j list ruleset")?)?,
             files: files(node),

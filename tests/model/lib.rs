@@ -16,6 +16,7 @@
 //! - An index is not used again, and is no other link's in the other namespace either.
 //! - Duplicate address detection is over at once, and links have no addresses in `fe80::/10` of their own.
 //! - A wait that would be waited for is over its time at once.
+//! - Routes are looked up without policy rules.
 //! - An update of a link that is refused changes nothing, where the kernel may have changed a part.
 //! - Rules are not compiled, the types of elements are not checked, and ranges of a set may overlap.
 //! - Parameters are those of `sysctl/defaults.rs`, and any value is taken that is a number where the default is one.
@@ -31,6 +32,7 @@ mod kernel;
 mod link;
 mod neighbour;
 mod node;
+mod policy_rule;
 mod route;
 mod state;
 mod store;

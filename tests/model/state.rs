@@ -8,11 +8,13 @@ use ipnet::IpNet;
 use weir_grant::address::Address;
 use weir_grant::link::{BridgeVlan, Link};
 use weir_grant::neighbour::Neighbour;
+use weir_grant::policy_rule::PolicyRule;
 use weir_grant::route::Route;
 use weir_grant::{Namespace, conntrack, firewall};
 use weir_kernel::{Code, Error, Result};
 
 use super::link::loopback;
+use super::policy_rule;
 use super::sysctl::defaults;
 
 /// A machine, and the numbers that it gives out.
@@ -116,6 +118,8 @@ pub struct NetworkState {
     pub addresses: Vec<(u32, Address)>,
     /// Those of one destination in the order in which the kernel looks at them.
     pub routes: Vec<Route<u32>>,
+    /// Each family's in the order in which the kernel looks at them.
+    pub policy_rules: Vec<PolicyRule>,
     /// Each with the index of its link.
     pub neighbours: Vec<(u32, Neighbour)>,
     pub parameters: BTreeMap<String, String>,
@@ -129,6 +133,7 @@ impl NetworkState {
             links: vec![loopback()],
             addresses: Vec::new(),
             routes: Vec::new(),
+            policy_rules: policy_rule::of_every_namespace(),
             neighbours: Vec::new(),
             parameters: defaults::of_namespace(&["all", "default", "lo"]),
             tables: Vec::new(),

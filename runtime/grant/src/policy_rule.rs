@@ -55,7 +55,7 @@ pub struct Add {
     pub rule: PolicyRule,
 }
 
-/// Removes the rule that has these selectors.
+/// Removes the first rule that has these selectors. What is left out matches any.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delete {
     pub namespace: Namespace,
@@ -109,7 +109,8 @@ impl PolicyRule {
         format!("{} packets {}", self.family, selectors.join(", "))
     }
 
-    fn words(&self, namespace: Namespace) -> String {
+    /// The rule in a sentence: "routing rule in container, priority 7: ipv4 packets from 10.1.0.0/16 by routing table 100".
+    pub fn words(&self, namespace: Namespace) -> String {
         let priority = self
             .priority
             .map(|priority| format!(", priority {priority}"));

@@ -54,6 +54,7 @@ mod link_convert;
 mod linker;
 mod log;
 mod neighbour;
+mod policy_rule;
 mod resource;
 mod route;
 mod store;

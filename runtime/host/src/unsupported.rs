@@ -1,15 +1,13 @@
-//! The capabilities that this version of weir does not implement: `policy-rule`, `device` and `packet`. Their operations
-//! pass the gate like all others, and are denied and recorded if the grant has no rule for them. With a rule, the answer
-//! is a typed `unsupported`.
+//! The capabilities that this version of weir does not implement: `device` and `packet`. Their operations pass the gate
+//! like all others, and are denied and recorded if the grant has no rule for them. With a rule, the answer is a typed
+//! `unsupported`.
 
 use wasmtime::component::Resource;
-use weir_grant::{Capability, Operation, VerbSet, device, packet, policy_rule};
+use weir_grant::{Capability, Operation, VerbSet, device, packet};
 use weir_kernel::{Broker, Code, Error, Result};
 
-use super::bindings::weir::cni::policy_rule as rule_contract;
-use super::bindings::weir::cni::types::{IpFamily, MacAddress, Namespace};
+use super::bindings::weir::cni::types::MacAddress;
 use super::bindings::weir::cni::{device as device_contract, packet as packet_contract};
-use super::convert::network;
 use super::resource::Socket;
 
 fn unsupported(capability: Capability) -> Error {
@@ -24,61 +22,6 @@ fn unsupported(capability: Capability) -> Error {
 fn refuse<O: Operation, T>(broker: &mut Broker, operation: O) -> Result<T> {
     let refused = |_: &_| Err(unsupported(O::Rule::CAPABILITY));
     broker.gate_mut().perform(operation, refused)
-}
-
-impl rule_contract::Host for Broker {
-    fn add(&mut self, namespace: Namespace, new: rule_contract::Rule) -> Result<()> {
-        refuse(
-            self,
-            policy_rule::Add {
-                namespace: namespace.into(),
-                rule: new.try_into()?,
-            },
-        )
-    }
-
-    fn delete(&mut self, namespace: Namespace, old: rule_contract::Rule) -> Result<()> {
-        refuse(
-            self,
-            policy_rule::Delete {
-                namespace: namespace.into(),
-                rule: old.try_into()?,
-            },
-        )
-    }
-
-    fn list(
-        &mut self,
-        namespace: Namespace,
-        family: Option<IpFamily>,
-    ) -> Result<Vec<rule_contract::Rule>> {
-        refuse(
-            self,
-            policy_rule::List {
-                namespace: namespace.into(),
-                family: family.map(Into::into),
-            },
-        )
-    }
-}
-
-impl TryFrom<rule_contract::Rule> for policy_rule::PolicyRule {
-    type Error = Error;
-
-    /// Errors: `Invalid` for a prefix that is too long.
-    fn try_from(rule: rule_contract::Rule) -> Result<Self> {
-        Ok(Self {
-            family: rule.family.into(),
-            priority: rule.priority,
-            source: rule.source.map(network).transpose()?,
-            destination: rule.destination.map(network).transpose()?,
-            input_link: rule.input_link,
-            output_link: rule.output_link,
-            mark: rule.mark,
-            mark_mask: rule.mark_mask,
-            table: rule.table,
-        })
-    }
 }
 
 impl device_contract::Host for Broker {

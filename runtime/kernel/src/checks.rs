@@ -4,5 +4,6 @@ pub use crate::address::check as address;
 pub use crate::conntrack::check as filter;
 pub use crate::link::name::check as link_name;
 pub use crate::link::vlan::{check as vlan, no_port};
+pub use crate::policy_rule::check as policy_rule;
 pub use crate::route::check as route;
 pub use crate::store::key::{check as key, check_entry as entry};

@@ -55,6 +55,7 @@ mod neighbour;
 mod netlink;
 mod netns;
 pub mod perform;
+mod policy_rule;
 mod route;
 pub mod store;
 mod sysctl;

@@ -56,6 +56,7 @@ mod generated {
             "weir:cni/link@0.2.0/port-changes": [#[derive(Default)]],
             "weir:cni/link@0.2.0/bridge-changes": [#[derive(Default)]],
             "weir:cni/route@0.2.0/filter": [#[derive(Default)]],
+            "weir:cni/policy-rule@0.2.0/rule": [#[derive(PartialEq, Eq)]],
         },
         generate_all,
     });

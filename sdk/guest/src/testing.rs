@@ -51,6 +51,7 @@
 //! | `link` | all functions; `wait_up` does not wait |
 //! | `address` | all functions; duplicate address detection takes no time |
 //! | `route` | all functions, but for a second gateway to an IPv6 destination |
+//! | `policy-rule` | all functions; no look-up of a route uses the rules |
 //! | `neighbour` | entries; announcements are only recorded |
 //! | `sysctl` | the parameters that plugins usually set; [`FakeHost::set_parameter`] makes others |
 //! | `store` | all functions; what is committed stays for the next command |

@@ -6,6 +6,7 @@ mod firewall;
 mod firewalld;
 mod link;
 mod neighbour;
+mod policy_rule;
 mod route;
 mod store;
 mod sysctl;

@@ -9,8 +9,8 @@ use std::time::Instant;
 use serde_json::Value;
 use weir_gate::{Gate, Permit};
 use weir_grant::{
-    Operation, address, conntrack, firewall, firewalld, link, neighbour, route, store, sysctl,
-    traffic,
+    Operation, address, conntrack, firewall, firewalld, link, neighbour, policy_rule, route, store,
+    sysctl, traffic,
 };
 
 pub use self::facts::Facts;
@@ -103,6 +103,9 @@ pub trait Kernel:
     + Perform<route::Delete>
     + Perform<route::List, Vec<route::Route<u32>>>
     + Perform<route::Get, route::Route<u32>>
+    + Perform<policy_rule::Add>
+    + Perform<policy_rule::Delete>
+    + Perform<policy_rule::List, Vec<policy_rule::PolicyRule>>
     + Perform<neighbour::Add>
     + Perform<neighbour::Delete>
     + Perform<neighbour::List, Vec<neighbour::Neighbour>>

@@ -9,6 +9,7 @@ mod link;
 mod lock;
 mod namespace;
 mod neighbour;
+mod policy_rule;
 mod route;
 mod sysctl;
 mod traffic;

@@ -10,7 +10,7 @@ use crate::route::{self, Route};
 use crate::store::{self, Access, Location};
 use crate::{
     AddResult, Code, Error, ErrorCode, IpNet, Namespace, Package, Plugin, Request, device, log,
-    packet, policy_rule, sysctl,
+    packet, sysctl,
 };
 
 fn code<T>(answer: crate::Result<T>) -> Option<ErrorCode> {
@@ -40,10 +40,6 @@ fn without_a_host_a_call_fails_and_says_what_is_missing() {
 fn what_the_host_does_not_have_names_the_function() {
     let _host = FakeHost::new();
     for (function, answer) in [
-        (
-            "policy-rule.list",
-            policy_rule::list(Namespace::Host, None).map(drop),
-        ),
         ("device.by-link", device::by_link("lo").map(drop)),
         (
             "packet.open-udp",

@@ -8,6 +8,7 @@ mod fake;
 mod firewall;
 mod link;
 mod neighbour;
+mod policy_rule;
 mod random;
 mod route;
 mod side;

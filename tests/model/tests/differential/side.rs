@@ -13,7 +13,7 @@ use weir_gate::Gate;
 use weir_grant::link::{Link, LinkFacts, LinkReference};
 use weir_grant::pattern::contains;
 use weir_grant::route::Route;
-use weir_grant::{Namespace, Operation, address, link, neighbour, route};
+use weir_grant::{Namespace, Operation, address, link, neighbour, policy_rule, route};
 use weir_kernel::perform::perform;
 use weir_kernel::store::StoreOwner;
 use weir_kernel::without_permit::SharedLock;
@@ -207,6 +207,9 @@ impl Side {
         for table in [route::MAIN_TABLE, 255, 100] {
             lines.extend(self.routes(namespace, table, &links));
         }
+        let family = None;
+        let rules = self.ask(policy_rule::List { namespace, family });
+        lines.extend(rules.into_iter().map(|rule| format!("{rule:?}")));
         lines.join("\n  ") + "\n"
     }
 

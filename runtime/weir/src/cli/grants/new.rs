@@ -115,13 +115,12 @@ fn template(capability: Capability) -> Option<Fields> {
         Capability::Sysctl => {
             Fields::Of(r#"namespace: container, keys: ["net.ipv4.conf.{ifname}.*"]"#)
         }
+        Capability::PolicyRule => Fields::Of("namespace: container"),
         Capability::Store => Fields::None,
         Capability::Ipam => Fields::Name("host-local"),
-        Capability::PolicyRule
-        | Capability::Device
-        | Capability::Packet
-        | Capability::Log
-        | Capability::Native => return None,
+        Capability::Device | Capability::Packet | Capability::Log | Capability::Native => {
+            return None;
+        }
     })
 }
 
@@ -156,6 +155,6 @@ mod tests {
             Some("    ipam:\n      # For add, del.\n      - host-local")
         );
         assert_eq!(of(Capability::Log, &["write"]), None);
-        assert_eq!(of(Capability::PolicyRule, &["add"]), None);
+        assert_eq!(of(Capability::Packet, &["open-udp"]), None);
     }
 }

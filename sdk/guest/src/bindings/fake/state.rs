@@ -7,10 +7,12 @@ use ipnet::IpNet;
 
 use super::error::{ENODEV, Result, error, invalid};
 use super::parameters;
+use super::policy_rule::of_every_namespace;
 use crate::bindings::weir::cni::conntrack;
-use crate::bindings::weir::cni::firewall::{Chain, Element, Family, Rule, Set};
+use crate::bindings::weir::cni::firewall::{self, Chain, Element, Family, Set};
 use crate::bindings::weir::cni::link::{BridgeVlan, Details, Link, OperState};
 use crate::bindings::weir::cni::neighbour::Neighbour;
+use crate::bindings::weir::cni::policy_rule::Rule;
 use crate::bindings::weir::cni::route::RouteKind;
 use crate::bindings::weir::cni::traffic::{Class, Filter, Qdisc};
 use crate::bindings::weir::cni::types::{
@@ -65,6 +67,8 @@ pub(crate) struct Network {
     pub addresses: Vec<Held>,
     /// Those of one destination in the order in which the kernel looks at them.
     pub routes: Vec<Way>,
+    /// Each family's in the order in which the kernel looks at them.
+    pub policy_rules: Vec<Rule>,
     /// Each with the index of its link.
     pub neighbours: Vec<(u32, Neighbour)>,
     pub parameters: BTreeMap<String, String>,
@@ -130,7 +134,7 @@ pub(crate) struct Table {
     pub family: Family,
     pub chains: Vec<Chain>,
     /// Of all chains, each chain's in order.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<firewall::Rule>,
     pub sets: Vec<(Set, Vec<Element>)>,
 }
 
@@ -208,6 +212,7 @@ impl Network {
             links: vec![loopback()],
             addresses: Vec::new(),
             routes: Vec::new(),
+            policy_rules: of_every_namespace(),
             neighbours: Vec::new(),
             parameters: parameters::of_namespace(&["all", "default", "lo"]),
             tables: Vec::new(),

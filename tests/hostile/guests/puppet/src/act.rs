@@ -325,9 +325,9 @@ fn new_route(order: &Order) -> route::Route {
 
 fn of_policy_rule(function: &str, order: &Order) -> Answer {
     let new = policy_rule::Rule {
-        family: IpFamily::Ipv4,
-        priority: Some(7),
-        source: Some(order.network()),
+        family: IpFamily::of(order.ip().into()),
+        priority: order.index,
+        source: (!order.address.is_empty()).then(|| order.network()),
         destination: None,
         input_link: None,
         output_link: None,

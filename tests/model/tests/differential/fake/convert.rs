@@ -7,7 +7,7 @@ use weir_grant as grant;
 use weir_grant::link::LinkFacts;
 use weir_kernel::{Code, Error};
 use weir_sdk::{ErrorCode, IpFamily, Namespace, OperationError};
-use weir_sdk::{address, link as sdk, neighbour, route};
+use weir_sdk::{address, link as sdk, neighbour, policy_rule as sdk_rule, route};
 
 /// Converts between enums whose variants have the same names.
 macro_rules! same_names {
@@ -24,6 +24,7 @@ same_names! {
     namespace: grant::Namespace => Namespace { Host Container }
     namespace_of: Namespace => grant::Namespace { Host Container }
     family: grant::address::Family => IpFamily { Ipv4 Ipv6 }
+    family_of: IpFamily => grant::address::Family { Ipv4 Ipv6 }
     code: ErrorCode => Code {
         Denied NotFound Exists Invalid Busy Unsupported Exhausted NoNamespace TimedOut Failed
     }
@@ -161,5 +162,33 @@ fn index(link: weir_sdk::LinkReference) -> u32 {
     match link {
         weir_sdk::LinkReference::Index(index) => index,
         weir_sdk::LinkReference::Name(name) => panic!("an answer names link `{name}`"),
+    }
+}
+
+pub(super) fn policy_rule(rule: &grant::policy_rule::PolicyRule) -> sdk_rule::Rule {
+    sdk_rule::Rule {
+        family: family(rule.family),
+        priority: rule.priority,
+        source: rule.source.map(Into::into),
+        destination: rule.destination.map(Into::into),
+        input_link: rule.input_link.clone(),
+        output_link: rule.output_link.clone(),
+        mark: rule.mark,
+        mark_mask: rule.mark_mask,
+        table: rule.table,
+    }
+}
+
+pub(super) fn policy_rule_of(told: sdk_rule::Rule) -> grant::policy_rule::PolicyRule {
+    grant::policy_rule::PolicyRule {
+        family: family_of(told.family),
+        priority: told.priority,
+        source: told.source.map(IpNet::from),
+        destination: told.destination.map(IpNet::from),
+        input_link: told.input_link,
+        output_link: told.output_link,
+        mark: told.mark,
+        mark_mask: told.mark_mask,
+        table: told.table,
     }
 }

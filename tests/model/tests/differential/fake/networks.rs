@@ -2,7 +2,7 @@
 
 use weir_gate::Permit;
 use weir_grant::link::{LinkFacts, NewKind, NewMaster};
-use weir_grant::{address, link, neighbour, route, sysctl};
+use weir_grant::{address, link, neighbour, policy_rule, route, sysctl};
 use weir_kernel::{Changes, Perform, Result};
 use weir_sdk::{self as sdk, OperationError};
 
@@ -159,6 +159,14 @@ calls! {
         },
     ).map(|all| each(all, convert::route_of));
     route::Get => route::Route<u32>: |o| sdk::route::get(namespace(o.namespace), o.to).map(convert::route_of);
+
+    policy_rule::Add: |o|
+        sdk::policy_rule::add(namespace(o.namespace), &convert::policy_rule(&o.rule));
+    policy_rule::Delete: |o|
+        sdk::policy_rule::delete(namespace(o.namespace), &convert::policy_rule(&o.rule));
+    policy_rule::List => Vec<policy_rule::PolicyRule>: |o|
+        sdk::policy_rule::list(namespace(o.namespace), o.family.map(convert::family))
+            .map(|all| each(all, convert::policy_rule_of));
 
     neighbour::Add: |o| sdk::neighbour::add(in_of(&o.link), of_facts(&o.link), sdk::neighbour::Neighbour {
         address: o.address.into(),
