@@ -76,7 +76,7 @@ impl Unused {
         Self {
             plugin: grant.plugin().to_owned(),
             from: grant.loaded.origin.to_string(),
-            first: plugin.and_then(|tally| tally.count.first),
+            first: plugin.and_then(|tally| tally.count.times.first),
             networks: document.networks().collect(),
             used_on: seen.filter(applies).cloned().collect(),
             rules: count,
