@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -335,77 +336,48 @@ fn copies_are_compared_by_their_chain_lines() -> Result<()> {
 
 #[test]
 fn a_missing_line_is_worded_as_surely_as_it_is_known() -> Result<()> {
-    let said = |chained: &Chained| -> Result<String> {
-        Ok(String::from_utf8(chained.run(&["verify"])?.stdout)?)
+    let says = |chained: &Chained, taken: Range<usize>, words: &str| -> Result<()> {
+        let mut lines = chained.lines()?;
+        lines.drain(taken);
+        chained.set_lines(&lines)?;
+        let output = String::from_utf8(chained.run(&["verify"])?.stdout)?;
+        assert!(output.contains(words), "{output}");
+        Ok(())
     };
-    let chained = Chained::with_records()?;
-    let mut lines = chained.lines()?;
-    lines.remove(4);
-    chained.set_lines(&lines)?;
-    let output = said(&chained)?;
-    assert!(
-        output.contains("taken out or changed, since the log was never rotated"),
-        "{output}"
-    );
+    let never_rotated = "taken out or changed, since the log was never rotated";
+    says(&Chained::with_records()?, 4..5, never_rotated)?;
     // No invocation goes on after what is missing.
-    let chained = Chained::with_records()?;
-    let mut lines = chained.lines()?;
-    lines.drain(8..15);
-    chained.set_lines(&lines)?;
-    let output = said(&chained)?;
-    assert!(
-        output.contains("taken out or changed, or lost in a power failure"),
-        "{output}"
-    );
+    let or_lost = "taken out or changed, or lost in a power failure";
+    says(&Chained::with_records()?, 8..15, or_lost)?;
     // Another file may have it.
     let chained = Chained::with_records()?;
     chained.rotate("audit.jsonl.1")?;
     chained.invoke("four")?;
-    let mut lines = chained.lines()?;
-    lines.remove(3);
-    chained.set_lines(&lines)?;
-    let output = said(&chained)?;
-    assert!(output.contains("in a file that was not given"), "{output}");
-    Ok(())
+    says(&chained, 3..4, "in a file that was not given")
 }
 
 #[test]
 fn it_says_what_there_is_outside_the_node() -> Result<()> {
     let chained = Chained::with_records()?;
-    let outside = |words: &[&str]| -> Result<(Value, String)> {
+    let says = |words: &[&str], (compared, forward): (u64, &str), text: &str| -> Result<()> {
         let json = chained.run(&[&["verify", "--output", "json"], words].concat())?;
-        let text = chained.run(&[&["verify"], words].concat())?;
-        Ok((
-            serde_json::from_slice(&json.stdout)?,
-            String::from_utf8(text.stdout)?,
-        ))
+        let report: Value = serde_json::from_slice(&json.stdout)?;
+        assert_eq!(report["checkpoints_compared"], compared);
+        assert_eq!(report["forward"], forward);
+        let said = chained.run(&[&["verify"], words].concat())?;
+        assert_contains(&String::from_utf8(said.stdout)?, &[text]);
+        Ok(())
     };
-    let (report, text) = outside(&[])?;
-    assert_eq!(
-        (&report["checkpoints_compared"], &report["forward"]),
-        (&0.into(), &"none".into())
-    );
-    assert!(
-        text.contains("no checkpoint was compared; this node's log is not forwarded: "),
-        "{text}"
-    );
+    let neither = "no checkpoint was compared; this node's log is not forwarded: ";
+    says(&[], (0, "none"), neither)?;
     let checkpoint = chained.checkpoint()?;
     let settings = chained.root.path().join("etc/weir/weir.json");
     fs::create_dir_all(settings.parent().context("a directory")?)?;
     fs::write(&settings, "{ \"audit\": { \"forward\": \"journald\" } }")?;
-    let (report, text) = outside(&["--checkpoint", &checkpoint])?;
-    assert_eq!(
-        (&report["checkpoints_compared"], &report["forward"]),
-        (&1.into(), &"journald".into())
-    );
-    assert!(
-        text.contains("1 checkpoint matches; this node's log is forwarded to journald\n"),
-        "{text}"
-    );
+    let both = "1 checkpoint matches; this node's log is forwarded to journald\n";
+    says(&["--checkpoint", &checkpoint], (1, "journald"), both)?;
     fs::write(&settings, "{")?;
-    let (report, _) = outside(&[])?;
-    assert_eq!(report["forward"], "unknown");
-    Ok(())
+    says(&[], (0, "unknown"), "weir's configuration is not valid")
 }
 
 fn is_chain_line(line: &str) -> bool {

@@ -30,7 +30,7 @@ mod waiting;
 
 pub use api_server::ApiServer;
 pub use guest::Grant;
-pub use namespace::Namespace;
+pub use namespace::{Namespace, fresh_namespace};
 pub use node::{Container, Node, STANDARD, addresses_in};
 pub use peers::peer;
 pub use plugin::{Call, Outcome, reference, weir};

@@ -1,7 +1,7 @@
 //! Network namespaces: made, entered, and gone with the last descriptor.
 
 use std::fs::{self, File};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
@@ -17,11 +17,7 @@ pub struct Namespace(File);
 impl Namespace {
     /// Makes an empty one. The calling thread stays where it is.
     pub fn create() -> Result<Self> {
-        let maker = thread::spawn(|| -> Result<File> {
-            unshare(CloneFlags::CLONE_NEWNET).map_err(not_allowed)?;
-            File::open("/proc/thread-self/ns/net").context("open the new network namespace")
-        });
-        let file = maker
+        let file = thread::spawn(fresh_namespace)
             .join()
             .map_err(|_| anyhow!("making a network namespace panicked"))??;
         Ok(Self(file))
@@ -69,6 +65,18 @@ impl Namespace {
         ensure!(status.success(), "`ip -batch` failed, see above: {status}");
         Ok(())
     }
+}
+
+impl From<Namespace> for OwnedFd {
+    fn from(namespace: Namespace) -> Self {
+        namespace.0.into()
+    }
+}
+
+/// Moves the calling thread to a new network namespace, and returns it.
+pub fn fresh_namespace() -> Result<File> {
+    unshare(CloneFlags::CLONE_NEWNET).map_err(not_allowed)?;
+    File::open("/proc/thread-self/ns/net").context("open the new network namespace")
 }
 
 fn not_allowed(error: Errno) -> anyhow::Error {

@@ -158,6 +158,11 @@ impl Default for Limits {
 }
 
 impl Document {
+    /// The globs of the networks that may use the plugin under this grant.
+    pub fn networks(&self) -> impl Iterator<Item = String> + Clone {
+        self.spec.networks.iter().map(ToString::to_string)
+    }
+
     /// Whether a network may use the plugin under this grant.
     pub fn covers_network(&self, network: &str) -> bool {
         self.spec

@@ -6,7 +6,7 @@ use weir_grant::link::{
     NewMaster, NewPeer, NewTap, Update, UpdateBridge, UpdatePort, WaitUp,
 };
 
-use super::{Lab, lab};
+use super::{Lab, assert_code, lab};
 use crate::link::find::find_link;
 use crate::perform::perform;
 use crate::{Code, Namespaces, UndoLog};
@@ -104,23 +104,13 @@ fn a_taken_name_is_told_with_its_namespace() {
     lab(|lab| {
         lab.veth();
         let wanted = Create::new(Host, "host0", NewKind::Veth { peer: peer("eth1") });
-        let error = lab.perform(wanted).unwrap_err();
-        assert_eq!(error.code, Code::Exists);
-        assert!(
-            error.message.ends_with("`host0` exists already in host"),
-            "{error}"
-        );
+        let taken = "`host0` exists already in host";
+        assert_code(lab.perform(wanted), Code::Exists, taken);
 
         for name in ["", "host1"] {
             let wanted = Create::new(Host, name, NewKind::Veth { peer: peer("eth0") });
-            let error = lab.perform(wanted).unwrap_err();
-            assert_eq!(error.code, Code::Exists);
-            assert!(
-                error
-                    .message
-                    .ends_with("`eth0` exists already in container"),
-                "{error}"
-            );
+            let taken = "`eth0` exists already in container";
+            assert_code(lab.perform(wanted), Code::Exists, taken);
         }
         assert!(!exists(lab, Host, "host1"));
 
@@ -357,14 +347,9 @@ fn deleting_one_end_of_a_veth_deletes_both() {
         let (host, container) = lab.veth();
         lab.perform(Delete { link: host.clone() }).unwrap();
         assert!(!exists(lab, Host, "host0") && !exists(lab, Container, "eth0"));
-        let error = lab.perform(Delete { link: container }).unwrap_err();
-        assert_eq!(error.code, Code::NotFound);
-        assert!(
-            error
-                .message
-                .starts_with("cannot delete veth `eth0` in container"),
-            "{error}"
-        );
+        let deleted = lab.perform(Delete { link: container });
+        let what = "cannot delete veth `eth0` in container";
+        assert_code(deleted, Code::NotFound, what);
     });
 }
 
@@ -445,8 +430,8 @@ fn a_veth_tells_where_its_peer_is() {
 fn a_peer_in_a_third_namespace_has_no_namespace() {
     lab(|lab| {
         let (host, container) = lab.veth();
-        let third = std::thread::scope(|scope| scope.spawn(super::fresh_namespace).join());
-        let mut elsewhere = Namespaces::new(Some(third.unwrap()));
+        let third = weir_kit::Namespace::create().unwrap();
+        let mut elsewhere = Namespaces::new(Some(third.into()));
         std::mem::swap(lab.linux.namespaces(), &mut elsewhere);
         let found = lab.perform(GetPeer { link: host }).unwrap();
         let wanted = Peer {

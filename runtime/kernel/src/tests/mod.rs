@@ -15,25 +15,23 @@ mod sysctl;
 mod traffic;
 mod undo;
 
-use std::fs::File;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sched::{CloneFlags, unshare};
 use serde_json::Value;
 use weir_files::Paths;
 use weir_gate::Gate;
 use weir_grant::link::{BridgeChanges, Create, Delete, LinkFacts, NewKind, NewPeer, Read};
 use weir_grant::{Namespace, Operation};
-use weir_kit::gate;
+use weir_kit::{fresh_namespace, gate};
 
 use super::link::find::find_link;
 use super::perform::perform;
 use super::{
-    Facts as _, Inverse, Kernel as _, Linux, Namespaces, NetworkNamespace, Perform, Result, UndoLog,
+    Code, Facts as _, Inverse, Kernel as _, Linux, Namespaces, NetworkNamespace, Perform, Result,
+    UndoLog,
 };
 use weir_grant::link::{Link, LinkReference};
 
@@ -48,10 +46,10 @@ pub(crate) struct Lab {
 pub(crate) fn lab(test: impl FnOnce(&mut Lab) + Send) {
     thread::scope(|scope| {
         let thread = scope.spawn(|| {
-            let container = thread::scope(|scope| scope.spawn(fresh_namespace).join());
-            fresh_namespace();
+            let container = weir_kit::Namespace::create().expect("a namespace");
+            fresh_namespace().expect("a namespace");
             test(&mut Lab {
-                linux: linux(Namespaces::new(Some(container.expect("a namespace")))),
+                linux: linux(Namespaces::new(Some(container.into()))),
                 log: UndoLog::default(),
                 gate: gate::everything(),
             });
@@ -62,6 +60,14 @@ pub(crate) fn lab(test: impl FnOnce(&mut Lab) + Send) {
     });
 }
 
+/// An operation has failed with this code, and says these words.
+#[track_caller]
+pub(crate) fn assert_code<T: std::fmt::Debug>(outcome: Result<T>, code: Code, words: &str) {
+    let error = outcome.unwrap_err();
+    assert_eq!(error.code, code, "{error}");
+    assert!(error.message.contains(words), "`{words}`: {error}");
+}
+
 /// A kernel without state, that waits a minute.
 pub(crate) fn linux(namespaces: Namespaces) -> Linux {
     let nowhere = Paths::below(Path::new("/nonexistent"));
@@ -70,14 +76,6 @@ pub(crate) fn linux(namespaces: Namespaces) -> Linux {
         nowhere,
         Instant::now() + Duration::from_secs(60),
     )
-}
-
-/// Moves the calling thread to a new namespace.
-fn fresh_namespace() -> OwnedFd {
-    unshare(CloneFlags::CLONE_NEWNET)
-        .expect("a new network namespace: run the tests as root, or with `unshare -Urn`");
-    let namespace = File::open("/proc/thread-self/ns/net").expect("the thread's namespace");
-    namespace.into()
 }
 
 impl Lab {

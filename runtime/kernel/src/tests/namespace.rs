@@ -4,7 +4,7 @@ use std::fs::read_link;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
-use nix::sched::{CloneFlags, unshare};
+use weir_kit::fresh_namespace;
 
 use super::lab;
 use crate::Namespaces;
@@ -27,7 +27,7 @@ fn the_next_invocation_has_the_socket_of_the_last_where_it_is_of_its_namespace()
 
         // Gives the socket back, as the end of an invocation does.
         lab.linux.namespaces = Namespaces::new(None);
-        unshare(CloneFlags::CLONE_NEWNET).expect("a namespace");
+        fresh_namespace().expect("a namespace");
         assert_ne!(socket(&mut lab.linux.namespaces), first);
     });
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
@@ -199,6 +199,11 @@ fn pci() -> Value {
         "pci": { "pci-address": "0000:18:02.5", "pf-pci-address": "0000:18:00.0" } })
 }
 
+/// Where the information about the device of an attachment is.
+fn attachments_file() -> PathBuf {
+    info::file_of_attachment(&network("blue"), "0a1b", "net1")
+}
+
 const OF_DEVICE: &str =
     "/var/run/k8s.cni.cncf.io/devinfo/dp/intel.com-sriov-0000:18:02.5-device.json";
 
@@ -207,7 +212,7 @@ fn device_information_4_2_1_is_copied_read_and_removed() {
     let place = Place::new();
     let paths = place.paths();
     place.write(Path::new(OF_DEVICE), &pci().to_string());
-    let file = info::file_of_attachment(&network("blue"), "0a1b", "net1");
+    let file = attachments_file();
     assert_eq!(
         file,
         Path::new("/var/run/k8s.cni.cncf.io/devinfo/cni/prod-blue-0a1b_net1")
@@ -226,7 +231,7 @@ fn device_information_4_2_1_is_copied_read_and_removed() {
 fn a_device_of_which_nothing_is_said() {
     let place = Place::new();
     let paths = place.paths();
-    let file = info::file_of_attachment(&network("blue"), "0a1b", "net1");
+    let file = attachments_file();
     // Left by an attachment that nobody took down.
     place.write(&file, &pci().to_string());
     assert!(!info::prepare(&paths, &file, "vendor.com/a/b", "x/y").expect("nothing to copy"));
@@ -241,7 +246,7 @@ fn no_name_leads_out_of_the_directory() {
     let place = Place::new();
     let paths = place.paths();
     place.write(Path::new("/etc/secret-x-device.json"), &pci().to_string());
-    let file = info::file_of_attachment(&network("blue"), "0a1b", "net1");
+    let file = attachments_file();
     let resource = "../../../../../etc/secret";
     assert!(!info::prepare(&paths, &file, resource, "x").expect("there is none"));
 }
@@ -263,7 +268,7 @@ fn an_attachments_file_has_a_name_of_its_own_however_long_the_networks_is() {
 fn what_is_not_of_the_specifications_form_is_refused() {
     let place = Place::new();
     let paths = place.paths();
-    let file = info::file_of_attachment(&network("blue"), "0a1b", "net1");
+    let file = attachments_file();
     for (told, why) in [
         ("", "EOF"),
         ("[]", "expected a map"),
@@ -311,7 +316,7 @@ fn what_is_not_of_the_specifications_form_is_refused() {
 fn types_are_taken_as_they_come() {
     let place = Place::new();
     let paths = place.paths();
-    let file = info::file_of_attachment(&network("blue"), "0a1b", "net1");
+    let file = attachments_file();
     for told in [
         pci(),
         json!({ "type": "vhost-user", "version": "1.1.0",
@@ -333,7 +338,7 @@ fn only_a_regular_file_is_read() {
     let place = Place::new();
     let paths = place.paths();
     place.write(Path::new("/etc/secret"), &pci().to_string());
-    let file = info::file_of_attachment(&network("blue"), "0a1b", "net1");
+    let file = attachments_file();
     let at = paths.resolve(&file);
     fs::create_dir_all(at.parent().expect("a directory")).expect("it is made");
     symlink(place.0.path().join("etc/secret"), &at).expect("it is linked");

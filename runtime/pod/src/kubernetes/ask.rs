@@ -32,7 +32,7 @@ pub(super) const PODS: Resource = Resource {
 
 /// Whole pods, to be written again: a write through `status` replaces all of it.
 pub(super) const WHOLE_PODS: Resource = Resource {
-    accept: "application/json",
+    accept: JSON,
     ..PODS
 };
 
@@ -41,7 +41,7 @@ pub(super) const DEFINITIONS: Resource = Resource {
     group: "k8s.cni.cncf.io",
     plural: "network-attachment-definitions",
     word: "network-attachment-definition",
-    accept: "application/json",
+    accept: JSON,
 };
 
 const EVENTS: Resource = Resource {
@@ -49,6 +49,8 @@ const EVENTS: Resource = Resource {
     word: "event about pod",
     ..PODS
 };
+
+const JSON: &str = "application/json";
 
 /// An API server that cannot reduce the object to its metadata sends all of it.
 const METADATA: &str =
@@ -86,12 +88,16 @@ impl Ask {
         object: &Reference,
         patch: &Value,
     ) -> Self {
+        let get = Self::get(resource, object);
+        let ask = get.sending(
+            "patch",
+            Method::PATCH,
+            "application/merge-patch+json",
+            patch,
+        );
         Self {
-            verb: "patch",
-            method: Method::PATCH,
             is_status: true,
-            body: Some(("application/merge-patch+json", patch.to_string().into())),
-            ..Self::get(resource, object)
+            ..ask
         }
     }
 
@@ -101,22 +107,31 @@ impl Ask {
         object: &Reference,
         changed: &Value,
     ) -> Self {
+        let get = Self::get(resource, object);
         Self {
-            verb: "update",
-            method: Method::PUT,
             is_status: true,
-            body: Some(("application/json", changed.to_string().into())),
-            ..Self::get(resource, object)
+            ..get.sending("update", Method::PUT, JSON, changed)
         }
     }
 
     /// Creates an event about a pod.
     pub(super) fn create_event(pod: &Reference, event: &Value) -> Self {
+        Self::get(&EVENTS, pod).sending("create", Method::POST, JSON, event)
+    }
+
+    /// The same with another verb and method, and a body of a media type.
+    fn sending(
+        self,
+        verb: &'static str,
+        method: Method,
+        media_type: &'static str,
+        body: &Value,
+    ) -> Self {
         Self {
-            verb: "create",
-            method: Method::POST,
-            body: Some(("application/json", event.to_string().into())),
-            ..Self::get(&EVENTS, pod)
+            verb,
+            method,
+            body: Some((media_type, body.to_string().into())),
+            ..self
         }
     }
 

@@ -43,10 +43,9 @@ fn an_address_brings_its_routes() {
             timeout_ms: 2000,
         });
         side.show("with addresses");
-        delete(side, &eth0, "10.1.0.2/25");
-        delete(side, &eth0, "10.1.0.2/24");
-        delete(side, &eth0, "fd00::2/64");
-        delete(side, &eth0, "fd00::2/64");
+        for address in ["10.1.0.2/25", "10.1.0.2/24", "fd00::2/64", "fd00::2/64"] {
+            delete(side, &eth0, address);
+        }
     });
 }
 

@@ -1,13 +1,10 @@
 //! One of the two kernels, and what is said of it.
 
 use std::fmt::Debug;
-use std::fs::File;
-use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
-use nix::sched::{CloneFlags, unshare};
 use weir_files::Paths;
 use weir_gate::Gate;
 use weir_grant::link::{Link, LinkFacts, LinkReference};
@@ -18,7 +15,7 @@ use weir_kernel::perform::perform;
 use weir_kernel::store::StoreOwner;
 use weir_kernel::without_permit::SharedLock;
 use weir_kernel::{DynKernel, DynTransaction, Linux, Namespaces, Perform, Result, UndoLog};
-use weir_kit::gate;
+use weir_kit::{fresh_namespace, gate};
 use weir_model::Node;
 use weir_sdk::testing::FakeHost;
 
@@ -64,9 +61,9 @@ pub(crate) fn compare_kernels(act: impl Fn(&mut Side) + Send + Sync) -> Vec<Stri
     let real = thread::scope(|scope| {
         let real = scope.spawn(|| {
             let root = tempfile::tempdir().expect("a directory");
-            let container = thread::scope(|scope| scope.spawn(fresh_namespace).join());
-            fresh_namespace();
-            let namespaces = Namespaces::new(Some(container.expect("a namespace")));
+            let container = weir_kit::Namespace::create().expect("a namespace");
+            fresh_namespace().expect("a namespace");
+            let namespaces = Namespaces::new(Some(container.into()));
             let deadline = Instant::now() + Duration::from_secs(60);
             let owner = StoreOwner {
                 plugin: "test".to_owned(),
@@ -91,14 +88,6 @@ pub(crate) fn compare_kernels(act: impl Fn(&mut Side) + Send + Sync) -> Vec<Stri
     }
     assert_eq!(real.len(), model.len(), "as many steps");
     model
-}
-
-/// Moves the calling thread to a new namespace.
-fn fresh_namespace() -> OwnedFd {
-    unshare(CloneFlags::CLONE_NEWNET)
-        .expect("a new network namespace: run the tests as root, or with `unshare -Urn`");
-    let namespace = File::open("/proc/thread-self/ns/net").expect("the thread's namespace");
-    namespace.into()
 }
 
 impl Side {

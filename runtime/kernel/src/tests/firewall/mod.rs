@@ -15,13 +15,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Command as Process, Stdio};
 use std::thread;
 
-use nix::sched::{CloneFlags, setns, unshare};
+use nix::sched::{CloneFlags, setns};
 use serde_json::Value as Json;
 use weir_gate::Gate;
 use weir_grant::firewall::*;
 use weir_grant::link::Mac;
 use weir_grant::{Namespace, Operation};
-use weir_kit::gate;
+use weir_kit::{fresh_namespace, gate};
 
 use super::linux;
 use crate::firewall::undo::RemoveCreated;
@@ -31,7 +31,7 @@ use crate::{Code, Linux, Namespaces, Perform, Result, Undo, UndoLog};
 /// Runs a test in a network namespace of its own, which is gone with the thread.
 pub(super) fn in_new_namespace<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
     let thread = thread::spawn(|| {
-        unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace: this test needs root");
+        fresh_namespace().expect("a network namespace");
         test()
     });
     match thread.join() {
@@ -41,19 +41,17 @@ pub(super) fn in_new_namespace<T: Send + 'static>(test: impl FnOnce() -> T + Sen
 }
 
 /// A network namespace beside the calling thread's.
-pub(super) struct Place(File);
+pub(super) struct Place(weir_kit::Namespace);
 
 impl Place {
     pub(super) fn new() -> Self {
-        Self(in_new_namespace(|| {
-            File::open("/proc/thread-self/ns/net").expect("the namespace")
-        }))
+        Self(weir_kit::Namespace::create().expect("a network namespace"))
     }
 
     /// Runs something in the namespace.
     pub(super) fn run<T: Send>(&self, act: impl FnOnce() -> T + Send) -> T {
         let inside = || {
-            setns(&self.0, CloneFlags::CLONE_NEWNET).expect("enter the namespace");
+            self.0.enter().expect("enter the namespace");
             act()
         };
         thread::scope(|scope| {
@@ -66,9 +64,8 @@ impl Place {
 
     /// Moves a link of the calling thread's namespace here.
     pub(super) fn take(&self, link: &str) {
-        use std::os::fd::AsRawFd;
-        let path = format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd());
-        ip(&format!("link set {link} netns {path}"));
+        let path = self.0.path().expect("a path");
+        ip(&format!("link set {link} netns {}", path.display()));
     }
 }
 
@@ -264,6 +261,11 @@ pub(super) fn append(
     statements: Vec<Statement>,
 ) -> Command {
     Command::AppendRule(rule(chain, conditions, statements))
+}
+
+/// Appends a rule that does one thing with every packet.
+pub(super) fn to_all(chain: &str, statement: Statement) -> Command {
+    append(chain, vec![], vec![statement])
 }
 
 pub(super) fn equals(field: Field, value: Value) -> Condition {

@@ -138,6 +138,7 @@ fn every_statement_is_what_nft_would_make() {
             options: NO_OPTIONS,
         };
         let tcp = || equals(Field::TransportProtocol, Value::Number(6));
+        let of_tcp = |nat| append("pre", vec![tcp()], vec![Statement::Dnat(nat)]);
         let protocol_and_port = [DataType::Protocol, DataType::Port];
         let port_fields = [Field::TransportProtocol, Field::DestinationPort];
         let random = NatOptions {
@@ -178,67 +179,39 @@ fn every_statement_is_what_nft_would_make() {
                         ElementData::Values(vec![address("10.0.0.5"), Value::Number(80)]),
                     )],
                 )),
-                append(
+                to_all(
                     "pre",
-                    vec![],
-                    vec![Statement::Dnat(mapped(&port_fields, "m4", true, false))],
+                    Statement::Dnat(mapped(&port_fields, "m4", true, false)),
                 ),
-                append(
+                of_tcp(mapped(&[Field::DestinationPort], "m6", false, true)),
+                to_all(
                     "pre",
-                    vec![tcp()],
-                    vec![Statement::Dnat(mapped(
-                        &[Field::DestinationPort],
-                        "m6",
-                        false,
-                        true,
-                    ))],
+                    Statement::Dnat(mapped(&port_fields, "m6p", true, true)),
                 ),
-                append(
-                    "pre",
-                    vec![],
-                    vec![Statement::Dnat(mapped(&port_fields, "m6p", true, true))],
-                ),
-                append(
-                    "pre",
-                    vec![tcp()],
-                    vec![Statement::Dnat(fixed(Some("10.0.0.9"), Some(53)))],
-                ),
-                append(
-                    "pre",
-                    vec![tcp()],
-                    vec![Statement::Dnat(fixed(None, Some(54)))],
-                ),
-                append(
-                    "post",
-                    vec![],
-                    vec![Statement::Snat(fixed(Some("fd00::9"), None))],
-                ),
-                append("post", vec![], vec![Statement::Masquerade(random)]),
+                of_tcp(fixed(Some("10.0.0.9"), Some(53))),
+                of_tcp(fixed(None, Some(54))),
+                to_all("post", Statement::Snat(fixed(Some("fd00::9"), None))),
+                to_all("post", Statement::Masquerade(random)),
                 append(
                     "forwarding",
                     vec![],
                     vec![Statement::Counter, Statement::Jump(s("other"))],
                 ),
-                append("forwarding", vec![], vec![Statement::Goto(s("other"))]),
+                to_all("forwarding", Statement::Goto(s("other"))),
                 append(
                     "forwarding",
                     vec![],
                     vec![Statement::SetMark(mark(0xff, 0x12)), Statement::Accept],
                 ),
-                append(
+                to_all("forwarding", Statement::SetMark(mark(u32::MAX, 5))),
+                to_all(
                     "forwarding",
-                    vec![],
-                    vec![Statement::SetMark(mark(u32::MAX, 5))],
-                ),
-                append(
-                    "forwarding",
-                    vec![],
-                    vec![Statement::SetConnectionMark(mark(0x2000, 0x2000))],
+                    Statement::SetConnectionMark(mark(0x2000, 0x2000)),
                 ),
                 append("forwarding", vec![tcp()], vec![Statement::Reject]),
-                append("forwarding", vec![], vec![Statement::Reject]),
-                append("raw", vec![], vec![Statement::Notrack]),
-                append("raw", vec![], vec![Statement::Drop]),
+                to_all("forwarding", Statement::Reject),
+                to_all("raw", Statement::Notrack),
+                to_all("raw", Statement::Drop),
                 Command::InsertRule(rule("raw", vec![], vec![Statement::Return])),
             ])
             .expect("apply");
@@ -453,7 +426,7 @@ fn other_families_are_what_nft_would_make() {
             vec![
                 Command::AddChain(filter(Hook::Input)),
                 append("c", v4(), accept()),
-                append("c", vec![], vec![Statement::Reject]),
+                to_all("c", Statement::Reject),
             ],
         );
         of(
@@ -461,7 +434,7 @@ fn other_families_are_what_nft_would_make() {
             vec![
                 Command::AddChain(filter(Hook::Output)),
                 append("c", vec![within(Field::Ipv6Source, "fd00::/8")], accept()),
-                append("c", vec![], vec![Statement::Reject]),
+                to_all("c", Statement::Reject),
             ],
         );
         of(Family::Inet, vec![Command::AddChain(ingress("c", "dev1"))]);

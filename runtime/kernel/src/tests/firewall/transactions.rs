@@ -258,7 +258,7 @@ fn a_socket_that_is_kept_for_the_next_invocation_is_of_its_namespace() {
             added.expect("a chain");
         };
         apply();
-        unshare(CloneFlags::CLONE_NEWNET).expect("another network namespace");
+        fresh_namespace().expect("another network namespace");
         assert_eq!(ruleset()["nftables"], Json::Array(vec![]));
         apply();
         assert_ne!(ruleset()["nftables"], Json::Array(vec![]));

@@ -16,8 +16,8 @@ pub struct Count {
     pub failed: u64,
     /// Time in the kernel. An IPAM plugin's is also counted for the plugin that ran it.
     pub microseconds: u64,
-    pub first: Option<Timestamp>,
-    pub last: Option<Timestamp>,
+    #[serde(flatten)]
+    pub times: Times,
 }
 
 impl Count {
@@ -31,7 +31,7 @@ impl Count {
         self.failed += u64::from(record.failed());
         let took = record.microseconds.unwrap_or(0);
         self.microseconds = self.microseconds.saturating_add(took);
-        widen(&mut self.first, &mut self.last, record.time);
+        self.times.add(record.time);
     }
 
     pub fn records(&self) -> u64 {
@@ -43,26 +43,37 @@ impl Count {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Use {
     pub count: u64,
-    pub first: Option<Timestamp>,
-    pub last: Option<Timestamp>,
+    #[serde(flatten)]
+    pub times: Times,
 }
 
 impl Use {
     pub fn add(&mut self, time: Timestamp) {
         self.count += 1;
-        widen(&mut self.first, &mut self.last, time);
+        self.times.add(time);
     }
 
     pub fn join(&mut self, other: &Self) {
         self.count += other.count;
-        for time in [other.first, other.last].into_iter().flatten() {
-            widen(&mut self.first, &mut self.last, time);
-        }
+        let times = [other.times.first, other.times.last];
+        times
+            .into_iter()
+            .flatten()
+            .for_each(|time| self.times.add(time));
     }
 }
 
-/// Records may be in any order: clocks are set, and files are given in any order.
-fn widen(first: &mut Option<Timestamp>, last: &mut Option<Timestamp>, time: Timestamp) {
-    *first = Some(first.map_or(time, |first| first.min(time)));
-    *last = Some(last.map_or(time, |last| last.max(time)));
+/// The first and the last time at which something occurred; none if it did not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Times {
+    pub first: Option<Timestamp>,
+    pub last: Option<Timestamp>,
+}
+
+impl Times {
+    /// Adds an occurrence. Records may be in any order: clocks are set, and files are given in any order.
+    fn add(&mut self, time: Timestamp) {
+        self.first = Some(self.first.map_or(time, |first| first.min(time)));
+        self.last = Some(self.last.map_or(time, |last| last.max(time)));
+    }
 }

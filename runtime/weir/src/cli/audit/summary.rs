@@ -35,7 +35,7 @@ fn print_text(summary: &Summary<'_>) {
         "{} of {}{}",
         counted(count.records(), "record"),
         counted(summary.tally.attachments.count(), "attachment"),
-        span(count.first, count.last)
+        span(count.times.first, count.times.last)
     );
     print_line!(
         "{} allowed, {} denied, {} refused, {} undone; {} failed in the kernel",
@@ -100,7 +100,11 @@ fn print_count(what: &str, count: &Count) {
         count.failed,
     ]
     .map(number);
-    print_row(what, numbers, [time, at(count.first), at(count.last)]);
+    print_row(
+        what,
+        numbers,
+        [time, at(count.times.first), at(count.times.last)],
+    );
 }
 
 fn print_row(what: &str, numbers: [String; 5], times: [String; 3]) {

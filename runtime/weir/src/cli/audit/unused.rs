@@ -65,12 +65,6 @@ impl Unused {
             used.is_some_and(|used| used.contains_key(&rule.name))
         };
         let document = &grant.loaded.document;
-        let networks: Vec<String> = document
-            .spec
-            .networks
-            .iter()
-            .map(ToString::to_string)
-            .collect();
         let applies = |network: &&String| {
             let its = grant_state::applying(all, grant.plugin(), Some(network));
             its.is_ok_and(|its| std::ptr::eq(its, grant))
@@ -82,8 +76,8 @@ impl Unused {
         Self {
             plugin: grant.plugin().to_owned(),
             from: grant.loaded.origin.to_string(),
-            first: plugin.and_then(|tally| tally.count.first),
-            networks,
+            first: plugin.and_then(|tally| tally.count.times.first),
+            networks: document.networks().collect(),
             used_on: seen.filter(applies).cloned().collect(),
             rules: count,
             unused: unused

@@ -354,7 +354,7 @@ impl Explanation {
         let explanation = Self {
             grant: Some(document.metadata.name.clone()),
             from: Some(origin.to_string()),
-            networks: grant_state::networks(document),
+            networks: document.networks().collect(),
             ..self
         };
         match document.spec.section(section) {

@@ -97,12 +97,6 @@ impl AsRef<Loaded> for Grant {
     }
 }
 
-/// The globs of the networks that a document covers.
-pub fn networks(document: &Document) -> Vec<String> {
-    let networks = document.spec.networks.iter().cloned();
-    networks.map(String::from).collect()
-}
-
 /// Every grant of the node. Errors: one of the documents is not valid, and so no plugin runs.
 pub fn grants(paths: &Paths) -> Result<Vec<Grant>> {
     let all = survey(paths)?.into_iter();
@@ -224,9 +218,9 @@ fn judge(loaded: &Loaded, all: &[&Loaded], sandbox: &Sandbox) -> Grant {
 fn deciding_instead(loaded: &Loaded, all: &[&Loaded]) -> Vec<Origin> {
     let plugin = &loaded.document.spec.plugin.name;
     let mut instead = Vec::new();
-    for narrow in networks(&loaded.document) {
+    for narrow in loaded.document.networks() {
         let covers = |document: &Document| {
-            let mut globs = networks(document).into_iter();
+            let mut globs = document.networks();
             globs.any(|wide| network_covers(&wide, &narrow))
         };
         match deciding(all.iter().copied(), plugin, covers) {

@@ -9,7 +9,7 @@ use weir_grant::{Capabilities, Capability, Section, internal_grant};
 use weir_network::Settings;
 use weir_sandbox::{Catalogue, authors};
 
-use super::grant_state::{Grant, networks};
+use super::grant_state::Grant;
 use super::origin::{Whose, all_rules_of_weir};
 use crate::cli::output::{capability_words, print_line, show};
 use crate::cli::policy::reach::changes_host;
@@ -68,8 +68,8 @@ fn of_grant(catalogue: &Catalogue, grant: &Grant) -> Vec<Changer> {
     let author = component.as_deref().and_then(authors);
     let digest = plugin.map(|plugin| plugin.digest.to_string());
     let sections = document.spec.sections().filter_map(|(section, rules)| {
-        let mut networks = networks(document);
-        networks.retain(|glob| Section::of(glob) == section);
+        let networks = document.networks();
+        let networks = networks.filter(|glob| Section::of(glob) == section);
         let changer = Changer {
             plugin: grant.plugin().to_owned(),
             whose: Whose::of(grant.plugin()),
@@ -77,7 +77,7 @@ fn of_grant(catalogue: &Catalogue, grant: &Grant) -> Vec<Changer> {
             digest: digest.clone(),
             grant: Some(document.metadata.name.clone()),
             from: grant.loaded.origin.to_string(),
-            ..Changer::on(networks, rules)
+            ..Changer::on(networks.collect(), rules)
         };
         Some(changer).filter(|one| !one.networks.is_empty() && !one.may.is_empty())
     });

@@ -97,7 +97,7 @@ fn listed(grant: &Grant, all: &[&Grant]) -> Listed {
     Listed {
         name: Some(document.metadata.name.clone()),
         plugin: Some(grant.plugin().to_owned()),
-        networks: grant_state::networks(document),
+        networks: document.networks().collect(),
         from: grant.loaded.origin.to_string(),
         state: grant.state,
         because: grant.because.clone(),

@@ -188,7 +188,7 @@ fn shown(grant: &Grant) -> Shown {
         is_built_in: Catalogue::is_built_in(grant.plugin()),
         state: grant.state,
         because: grant.because.clone(),
-        networks: grant_state::networks(&document),
+        networks: document.networks().collect(),
         digest: document.spec.plugin.digest.as_ref().map(|d| d.to_string()),
         allowed: allowed(capabilities),
         network: None,

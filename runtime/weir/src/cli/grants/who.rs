@@ -14,7 +14,7 @@ use weir_grant::{Capabilities, Section, internal_grant};
 use weir_network::Settings;
 
 use super::explain::fields;
-use super::grant_state::{self, Grant, networks};
+use super::grant_state::{self, Grant};
 use super::origin::{Whose, all_rules_of_weir};
 use crate::cli::output::{Answer, Format, print_line, show};
 use crate::cli::table::{or_dash, print_table};
@@ -166,8 +166,10 @@ fn rules_in_force<'a>(grants: &'a [Grant], network: Option<&str>) -> Vec<Rules<'
             deciding.is_ok_and(|deciding| std::ptr::eq(deciding, grant))
         });
         for (section, capabilities) in document.spec.sections().filter(|_| decides) {
-            let mut networks = networks(document);
-            networks.retain(|glob| Section::of(glob) == section);
+            let networks = document.networks();
+            let networks: Vec<String> = networks
+                .filter(|glob| Section::of(glob) == section)
+                .collect();
             if networks.is_empty() || network.is_some_and(|n| Section::of(n) != section) {
                 continue;
             }
@@ -197,7 +199,7 @@ fn decided_before(earlier: &[Grant], plugin: &str, globs: &[String]) -> Vec<Stri
         .iter()
         .filter(|grant| grant.plugin() == plugin && grant.state.is_asked());
     let mut decided: Vec<String> = earlier
-        .flat_map(|grant| networks(&grant.loaded.document))
+        .flat_map(|grant| grant.loaded.document.networks())
         .collect();
     let meets =
         |one: &str, other: &str| Section::of(one) == Section::of(other) && globs_meet(one, other);

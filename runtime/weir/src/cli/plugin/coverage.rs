@@ -181,7 +181,7 @@ fn compare(grant: Loaded, component: &Inspection, is_built_in: bool) -> Covering
             .filter(|c| !granted(c))
             .collect(),
         not_asked_for: not_asked_for.collect(),
-        networks: spec.networks.iter().map(ToString::to_string).collect(),
+        networks: grant.document.networks().collect(),
         name: grant.document.metadata.name,
         origin: grant.origin.to_string(),
     }

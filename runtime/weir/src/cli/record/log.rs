@@ -186,10 +186,11 @@ mod tests {
         )
     }
 
-    /// The plugins of a log's records, and how many lines were none.
-    fn read(text: &[u8]) -> (Vec<String>, u64) {
+    /// A log has records of these plugins, and so many lines that are none.
+    #[track_caller]
+    fn assert_read(text: impl AsRef<[u8]>, expected: &[&str], broken: u64) {
         let mut file = NamedTempFile::new().unwrap();
-        file.write_all(text).unwrap();
+        file.write_all(text.as_ref()).unwrap();
         let mut log = Log::open(file.path()).unwrap();
         let mut plugins = Vec::new();
         let mut take = |record: &Record| {
@@ -198,13 +199,16 @@ mod tests {
         };
         log.read(&mut take).unwrap();
         log.finish(&mut take).unwrap();
-        (plugins, log.broken())
+        assert_eq!(plugins, expected);
+        assert_eq!(log.broken(), broken);
     }
 
     #[test]
     fn whole_lines_with_and_without_an_end() {
-        let text = format!("{}\n\n{}", record("a"), record("b"));
-        assert_eq!(read(text.as_bytes()), (vec!["a".into(), "b".into()], 0));
+        let (a, b) = (record("a"), record("b"));
+        assert_read(format!("{a}\n\n{b}"), &["a", "b"], 0);
+        // Only the end of the first line was cut.
+        assert_read(format!("{a}{b}\n"), &["a", "b"], 0);
     }
 
     #[test]
@@ -212,24 +216,14 @@ mod tests {
         let whole = record("a");
         for cut in 1..whole.len() {
             let text = format!("{}{}\n{}\n", &whole[..cut], record("b"), record("c"));
-            assert_eq!(
-                read(text.as_bytes()),
-                (vec!["b".into(), "c".into()], 1),
-                "cut at {cut}"
-            );
+            assert_read(text, &["b", "c"], 1);
         }
-    }
-
-    #[test]
-    fn only_the_end_of_the_line_was_cut() {
-        let text = format!("{}{}\n", record("a"), record("b"));
-        assert_eq!(read(text.as_bytes()), (vec!["a".into(), "b".into()], 0));
     }
 
     #[test]
     fn what_is_no_record_is_counted() {
         let mut text = b"[1]\n\xff\xfe\nhello\n{\"time\":\"now\"}\n".to_vec();
         text.extend_from_slice(record("a").as_bytes());
-        assert_eq!(read(&text), (vec!["a".into()], 4));
+        assert_read(text, &["a"], 4);
     }
 }

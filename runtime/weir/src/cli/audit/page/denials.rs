@@ -91,8 +91,12 @@ fn code(text: &str) -> Markup {
 
 /// A time, or a span, with the day once if it is the same.
 pub(super) fn when(seen: &Use) -> Markup {
-    let first = seen.first.map(time::to_the_second).unwrap_or_default();
-    let last = seen.last.map(time::to_the_second).unwrap_or_default();
+    let first = seen
+        .times
+        .first
+        .map(time::to_the_second)
+        .unwrap_or_default();
+    let last = seen.times.last.map(time::to_the_second).unwrap_or_default();
     let until = match (first.split_once(' '), last.split_once(' ')) {
         (Some((day, _)), Some((same, time))) if day == same => time,
         _ => &last,

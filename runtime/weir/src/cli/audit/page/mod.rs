@@ -201,7 +201,7 @@ impl<'a> Subject<'a> {
     fn span(&self) -> Markup {
         let count = &self.tally.count;
         html! {
-            @match (count.first, count.last) {
+            @match (count.times.first, count.times.last) {
                 (Some(first), Some(last)) => {
                     span.nowrap { (time::to_the_second(first)) } " to "
                     span.nowrap { (time::to_the_second(last)) }

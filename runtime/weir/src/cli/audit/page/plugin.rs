@@ -54,7 +54,11 @@ fn section(plugin: &Plugin<'_>, tally: &PluginTally) -> Markup {
 }
 
 fn facts(count: &Count, attachments: u64) -> Markup {
-    let last = count.last.map(time::to_the_second).unwrap_or_default();
+    let last = count
+        .times
+        .last
+        .map(time::to_the_second)
+        .unwrap_or_default();
     html! {
         p.facts {
             span.nowrap { b { (number(count.allowed)) } " allowed" } " "
@@ -165,7 +169,7 @@ fn bar(count: u64, most: u64) -> Markup {
 /// Rules are counted by their number, which may be another rule's after a change of the document.
 fn changed_meanwhile(own: &Grant, tally: &PluginTally) -> Markup {
     let changed = rules::changed(&own.loaded.origin);
-    let first = tally.count.first;
+    let first = tally.count.times.first;
     html! {
         @if let (Some(changed), Some(first)) = (changed, first) && changed > first {
             "; changed " (time::to_the_second(changed)) ": earlier records may be about other rules"

@@ -257,7 +257,7 @@ fn beside(head: &ChainLine, report: &Report) -> Finding {
 
 /// Compares with checkpoints that were stored elsewhere.
 pub fn checkpoints(checkpoints: Vec<Checkpoint>, wanted: &Wanted, report: &mut Report) {
-    report.checkpoints_compared = checkpoints.len() as u64;
+    report.checkpoints.compared = checkpoints.len() as u64;
     for checkpoint in checkpoints {
         let number = checkpoint.line.chained;
         let of = checkpoint.time.as_deref().map_or_else(
@@ -266,7 +266,7 @@ pub fn checkpoints(checkpoints: Vec<Checkpoint>, wanted: &Wanted, report: &mut R
         );
         let is_older = report.chained.first.is_some_and(|first| number < first);
         match wanted.find(&checkpoint.line) {
-            Found::Same => report.checkpoints += 1,
+            Found::Same => report.checkpoints.matching += 1,
             Found::Another => report.findings.push(Finding::of(
                 What::Checkpoint,
                 number,

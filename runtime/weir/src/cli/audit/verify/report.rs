@@ -20,14 +20,22 @@ pub struct Report {
     pub head: Option<u64>,
     /// Whether the end of the files is known to be the end.
     pub end: End,
-    /// Checkpoints that match, and all that were compared.
-    pub checkpoints: u64,
-    pub checkpoints_compared: u64,
+    #[serde(flatten)]
+    pub checkpoints: Checkpoints,
     /// Who gets a copy of this node's log.
     pub forward: Forward,
     pub findings: Vec<Finding>,
     /// What is no finding, but good to know.
     pub remarks: Vec<String>,
+}
+
+/// The checkpoints of the log that were given.
+#[derive(Default, Serialize)]
+pub struct Checkpoints {
+    #[serde(rename = "checkpoints")]
+    pub matching: u64,
+    #[serde(rename = "checkpoints_compared")]
+    pub compared: u64,
 }
 
 #[skip_serializing_none]
@@ -239,11 +247,11 @@ pub fn print_text(report: &Report) {
 
 /// What there is outside the node to compare with. Without any, only root of the node is trusted.
 fn elsewhere(report: &Report) -> String {
-    let compared = report.checkpoints_compared;
-    let checkpoints = match (report.checkpoints, compared) {
+    let Checkpoints { matching, compared } = report.checkpoints;
+    let checkpoints = match (matching, compared) {
         (_, 0) => "no checkpoint was compared".to_owned(),
         (1, 1) => "1 checkpoint matches".to_owned(),
-        (matching, _) => format!(
+        _ => format!(
             "{} of {} match",
             number(matching),
             counted(compared, "checkpoint")

@@ -110,7 +110,7 @@ fn of_networks(document: &Document) -> Vec<Remark> {
         let text = "`networks` is empty, so no network may use the plugin";
         return vec![note("no-network", text)];
     }
-    let globs = document.spec.networks.iter().map(ToString::to_string);
+    let globs = document.networks();
     let dead = globs.clone().filter(|glob| glob.contains('{'));
     let mut findings: Vec<Remark> = dead
         .map(|glob| {
@@ -142,12 +142,7 @@ fn of_networks(document: &Document) -> Vec<Remark> {
 
 /// Networks that let whoever writes a configuration use a plugin that did not come with weir.
 fn every_network(document: &Document) -> Vec<Remark> {
-    let globs: Vec<String> = document
-        .spec
-        .networks
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    let globs: Vec<String> = document.networks().collect();
     let all = [
         (
             "*",
