@@ -3,6 +3,7 @@
 mod acts;
 mod chain;
 mod forward;
+mod waiting;
 mod written;
 
 use std::fs;

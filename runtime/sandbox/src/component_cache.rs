@@ -1,7 +1,8 @@
 //! Plugins ready to run, with their code loaded and their imports linked: each once for a process.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
@@ -13,11 +14,14 @@ use super::catalogue::Plugin;
 use super::imports::{self, Imports};
 use super::{code, codes, contract, linker};
 
+/// A plugin, once it is prepared. Whoever asks while it is being prepared waits.
+type Ready = Arc<OnceLock<Result<PluginPre<State>, Error>>>;
+
 pub(super) struct ComponentCache {
     engine: Engine,
     contract: OnceLock<Result<Linker<State>, Error>>,
     with_wasi: OnceLock<Result<Linker<State>, Error>>,
-    ready: Mutex<HashMap<String, PluginPre<State>>>,
+    ready: Mutex<HashMap<String, Ready>>,
 }
 
 impl ComponentCache {
@@ -42,10 +46,26 @@ impl ComponentCache {
     ///
     /// Errors: `codes::NO_PLUGIN`, `codes::OTHER_CONTRACT`, `codes::REFUSED_IMPORT`.
     pub(super) fn prepare(&self, plugin: &Plugin) -> Result<PluginPre<State>, Error> {
-        let made = || self.ready.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(ready) = made().get(&plugin.name) {
-            return Ok(ready.clone());
+        let ready = self.ready(&plugin.name);
+        ready.get_or_init(|| self.make(plugin)).clone()
+    }
+
+    /// Prepares a plugin in a thread of its own, which ends with `scope`, while the caller does something else.
+    pub(super) fn prepare_beside<'s>(&'s self, plugin: Plugin, scope: &'s thread::Scope<'s, '_>) {
+        if self.ready(&plugin.name).get().is_some() {
+            return;
         }
+        let prepare = move || drop(self.prepare(&plugin));
+        // Without a thread, it is prepared when it runs.
+        let _ = thread::Builder::new().spawn_scoped(scope, prepare);
+    }
+
+    fn ready(&self, plugin: &str) -> Ready {
+        let mut all = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(plugin.to_owned()).or_default())
+    }
+
+    fn make(&self, plugin: &Plugin) -> Result<PluginPre<State>, Error> {
         let component = code::load(&self.engine, plugin)?;
         let linker = if plugin.is_built_in() {
             self.contract()?
@@ -54,10 +74,8 @@ impl ComponentCache {
             check(&subject, &self.engine, &component)?;
             self.with_wasi()?
         };
-        let ready = connect(&self.engine, linker, &component)
-            .map_err(|e| e.with_prefix(format_args!("plugin `{}`", plugin.name)))?;
-        made().insert(plugin.name.clone(), ready.clone());
-        Ok(ready)
+        connect(&self.engine, linker, &component)
+            .map_err(|e| e.with_prefix(format_args!("plugin `{}`", plugin.name)))
     }
 
     /// Prepares a component that is not installed. Errors: `codes::NO_PLUGIN`.

@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
+use std::thread;
 use std::time::Instant;
 
 use bytesize::ByteSize;
@@ -91,7 +92,20 @@ impl Sandbox {
         let role = Role::Main {
             sandbox: Arc::clone(self),
         };
-        self.run_as(plugin, request, role, latest)
+        thread::scope(|scope| {
+            if let Some(ipam) = self.ipam_to_prepare(plugin, request) {
+                self.components.prepare_beside(ipam, scope);
+            }
+            self.run_as(plugin, request, role, latest)
+        })
+    }
+
+    /// The built-in IPAM plugin that a main plugin will run after other work.
+    fn ipam_to_prepare(&self, main: &str, request: &Request) -> Option<Plugin> {
+        let is_later = matches!(request.command, Command::Add | Command::Check);
+        let name = request.ipam().filter(|name| is_later && *name != main)?;
+        let is_built_in = Catalogue::is_built_in(name);
+        is_built_in.then(|| self.catalogue.find(name).ok())?
     }
 
     fn run_as(

@@ -11,12 +11,12 @@ mod protocol;
 use std::path::Path;
 use std::process::ExitCode;
 
-use dlmalloc::GlobalDlmalloc;
+use mimalloc::MiMalloc;
 
 /// musl's allocator returns memory to the kernel and requests it again hundreds of times in an invocation of a few
-/// milliseconds. This one keeps it.
+/// milliseconds. This one keeps it, and a thread takes memory without a lock.
 #[global_allocator]
-static HEAP: GlobalDlmalloc = GlobalDlmalloc;
+static HEAP: MiMalloc = MiMalloc;
 
 /// The name under which weir is the delegating plugin.
 const OWN_NAME: &str = "weir";

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use dlmalloc::GlobalDlmalloc;
+use mimalloc::MiMalloc;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use weir_files::Paths;
@@ -27,7 +27,7 @@ use weir_grant::{
 };
 
 #[global_allocator]
-static HEAP: GlobalDlmalloc = GlobalDlmalloc;
+static HEAP: MiMalloc = MiMalloc;
 
 /// An operation that waits for its gate.
 type Act = Box<dyn FnOnce(&mut Gate) -> Result<(), Refusal>>;
