@@ -6,6 +6,8 @@
 mod answer;
 mod binary;
 mod call;
+mod found;
+mod ipam;
 mod listing;
 mod run;
 mod successor;
@@ -18,9 +20,10 @@ use weir_sandbox::Sandbox;
 
 pub use binary::inspect;
 pub use call::{NativeCall, SEARCH_PATH};
+pub(super) use ipam::NativeIpam;
 pub use successor::{Successor, Surroundings};
 
-use self::binary::Binary;
+use self::found::Found;
 use self::listing::Listing;
 use self::run::Run;
 use super::in_order::AddFailed;
@@ -35,13 +38,8 @@ pub(super) fn call(
     bin_dirs: &[PathBuf],
     asked: NativeCall<'_>,
 ) -> Result<Option<AddResult>, AddFailed> {
-    let paths = sandbox.paths();
-    let listing = Listing::load(paths)?;
-    let bin_dirs = listing.bin_dirs(paths, asked.plugin, bin_dirs);
-    let Some(binary) = Binary::find(asked.plugin, &bin_dirs)? else {
-        return Err(missing(sandbox, asked.plugin, &bin_dirs).into());
-    };
-    Run::new(sandbox, asked, &listing, &binary, &bin_dirs)?.carry_out()
+    let found = Found::find(sandbox, asked.plugin, bin_dirs)?;
+    Run::new(sandbox, asked, &found)?.carry_out()
 }
 
 /// Whether weir's own configuration lists a program, for any network. Errors: `codes::SETTINGS`.
@@ -53,15 +51,4 @@ pub(super) fn is_listed(paths: &Paths, program: &Path) -> Result<bool, Error> {
     let digest = inspect(program).ok();
     let mut entries = listing.entries().iter();
     Ok(entries.any(|entry| Some(&entry.digest) == digest.as_ref()))
-}
-
-/// Neither a component nor a program has that name.
-fn missing(sandbox: &Sandbox, plugin: &str, bin_dirs: &[PathBuf]) -> Error {
-    let shown = bin_dirs.iter().map(|d| format!("`{}`", d.display()));
-    let shown = shown.collect::<Vec<_>>().join(", ");
-    let nor = format!("no native plugin of that name in {shown} either");
-    match sandbox.catalogue().find(plugin) {
-        Err(error) => error.and_details([nor]),
-        Ok(_) => Error::try_again_later(format!("plugin `{plugin}` has just been installed")),
-    }
 }

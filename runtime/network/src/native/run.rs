@@ -2,8 +2,7 @@
 //! fails.
 
 use std::fmt;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use weir_cni::{AddResult, Command, Error};
@@ -11,13 +10,12 @@ use weir_gate::{Gate, Outcome, Permit, Refusal};
 use weir_grant::native::Execute;
 use weir_host::Log;
 use weir_kernel::exec::{self, Call};
-use weir_sandbox::Sandbox;
 use weir_sandbox::codes::unrecorded;
+use weir_sandbox::{CheckResult, Sandbox};
 
 use super::answer;
-use super::binary::Binary;
 use super::call::{NativeCall, SEARCH_PATH};
-use super::listing::Listing;
+use super::found::Found;
 use crate::codes;
 use crate::failures::with_left;
 use crate::in_order::AddFailed;
@@ -25,44 +23,68 @@ use crate::in_order::AddFailed;
 /// One call, with its gate and its log.
 pub(super) struct Run<'a> {
     asked: NativeCall<'a>,
-    listing: &'a Listing,
-    binary: &'a Binary,
-    /// `CNI_PATH`.
-    search: String,
+    found: &'a Found,
     gate: Gate,
     log: Log,
+    /// The time of its entry, for each run.
     time: Duration,
+    /// The end of the first run, for an IPAM plugin.
+    latest: Option<Instant>,
+    /// What an IPAM plugin's result must pass.
+    check: Option<&'a CheckResult<'a>>,
 }
 
 impl<'a> Run<'a> {
     pub(super) fn new(
         sandbox: &Sandbox,
         asked: NativeCall<'a>,
-        listing: &'a Listing,
-        binary: &'a Binary,
-        bin_dirs: &[PathBuf],
+        found: &'a Found,
     ) -> Result<Self, Error> {
-        let digest = binary.program.digest();
+        let digest = found.binary.program.digest();
+        let listing = &found.listing;
         let (gate, log) = asked.gate(sandbox, digest, listing.entries().to_vec())?;
         Ok(Self {
             asked,
-            listing,
-            binary,
-            search: joined(bin_dirs),
+            found,
             gate,
             log,
             time: listing.time(asked.plugin, digest, asked.granted_as()),
+            latest: None,
+            check: None,
         })
     }
 
-    pub(super) fn carry_out(&mut self) -> Result<Option<AddResult>, AddFailed> {
+    /// The same with less time: until `latest`. A DEL that follows a failed ADD has its own.
+    pub(super) fn until(self, latest: Instant) -> Self {
+        let latest = Some(latest);
+        Self { latest, ..self }
+    }
+
+    /// The same with a check of the result.
+    pub(super) fn checked_by(self, check: &'a CheckResult<'a>) -> Self {
+        let check = Some(check);
+        Self { check, ..self }
+    }
+
+    pub(super) fn carry_out(mut self) -> Result<Option<AddResult>, AddFailed> {
         let command = self.asked.command;
-        let call = self.call(command);
+        let left = self
+            .latest
+            .map(|latest| latest.saturating_duration_since(Instant::now()));
+        let call = self.call(command, left.map_or(self.time, |left| left.min(self.time)));
+        let (config, check) = (self.asked.config, self.check);
+        let read = |ended: &exec::Ended| {
+            let result = answer::read(command, config, ended)?;
+            match check {
+                Some(check) => result.map(check).transpose(),
+                None => Ok(result),
+            }
+        };
         let operation = self.operation(command);
-        let (binary, log) = (self.binary, &mut self.log);
+        let (binary, log) = (&self.found.binary, &mut self.log);
         let done = self.gate.perform(operation, |permit| {
             let ended = run(permit, &binary.program, &call, log)?;
-            answer::read(command, self.asked.config, &ended).map_err(Failure::Failed)
+            read(&ended).map_err(Failure::Failed)
         });
         let done = match (done, self.gate.audit().failure()) {
             (Ok(_), Some(why)) if command == Command::Add => Err(Failure::Failed(unrecorded(why))),
@@ -74,7 +96,8 @@ impl<'a> Run<'a> {
     }
 
     fn operation(&self, command: Command) -> Execute {
-        self.asked.operation(command, self.binary.program.digest())
+        self.asked
+            .operation(command, self.found.binary.program.digest())
     }
 
     fn explain(&mut self, failure: Failure) -> AddFailed {
@@ -82,7 +105,10 @@ impl<'a> Run<'a> {
         let failed = match failure {
             Failure::Denied(_) => {
                 let granted_as = self.asked.granted_as();
-                return self.listing.refusal(plugin, self.binary, granted_as).into();
+                let Found {
+                    listing, binary, ..
+                } = self.found;
+                return listing.refusal(plugin, binary, granted_as).into();
             }
             Failure::Unfit(error) => error.into(),
             Failure::Failed(error) if self.asked.command == Command::Add => AddFailed {
@@ -97,9 +123,9 @@ impl<'a> Run<'a> {
     /// Runs DEL after a failed ADD, since only the program knows what it did. It is the same program, even if its file was
     /// replaced. Returns the error, with that of DEL in its details.
     fn deleted(&mut self, error: Error) -> Error {
-        let call = self.call(Command::Del);
+        let call = self.call(Command::Del, self.time);
         let operation = self.operation(Command::Del);
-        let (binary, log) = (self.binary, &mut self.log);
+        let (binary, log) = (&self.found.binary, &mut self.log);
         let deleted = self.gate.undo(operation, |permit| {
             let ended = run(permit, &binary.program, &call, log)?;
             answer::read(Command::Del, self.asked.config, &ended).map_err(Failure::Failed)
@@ -110,15 +136,15 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn call(&self, command: Command) -> Call {
-        let mut environment = self.asked.environment(command, self.search.clone());
+    fn call(&self, command: Command, time: Duration) -> Call {
+        let mut environment = self.asked.environment(command, self.found.search.clone());
         environment.push(("PATH", SEARCH_PATH.to_owned()));
         Call {
-            called_as: self.binary.path.display().to_string(),
+            called_as: self.found.binary.path.display().to_string(),
             arguments: Vec::new(),
             environment,
             input: json!(self.asked.config).to_string().into_bytes(),
-            time: self.time,
+            time,
         }
     }
 }
@@ -196,9 +222,4 @@ pub(super) fn run(
         log.write("info", line, &[]);
     }
     ran
-}
-
-fn joined(directories: &[PathBuf]) -> String {
-    let shown = directories.iter().map(|d| d.display().to_string());
-    shown.collect::<Vec<_>>().join(":")
 }
