@@ -328,6 +328,16 @@ fn documents_that_do_something_else_are_told() -> Result<()> {
         );
     }
     assert_eq!(remarks(&checked, "b.yml.bak"), ["- warning not-read"]);
+    // A native plugin of that name that is listed is known.
+    let entry = json!({ "name": "nowhere", "digest": other_digest(), "networks": [] });
+    let listed = json!({ "nativePlugins": [entry] });
+    node.write("etc/weir/weir.json", listed.to_string())?;
+    let (_, checked) = json_of(&node, &["grants", "check"])?;
+    let found = remarks(&checked, "a.yaml");
+    assert!(
+        !found.contains(&"ipam[1] note unknown-ipam".to_owned()),
+        "{found:?}"
+    );
     assert_eq!(weir(&node, &["grants", "check", "--strict"])?.0, 3);
     let (_, _, errors) = weir(&node, &["grants", "list"])?;
     assert_contains(&errors, &["b.yml.bak", "does not read it"]);

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::installed::Kept;
 use super::memory::{Measured, measure};
 use super::node::Node;
-use super::{binary, component};
+use super::{binary, component, house};
 
 /// A grant that a test writes: YAML below `capabilities:` and `limits:`, in flow style.
 #[derive(Clone, Debug)]
@@ -202,6 +202,11 @@ impl Node {
         fs::write(self.grants().join(file), document).context("write a grant")
     }
 
+    /// Lets a plugin inside the binary run an IPAM plugin besides those of its shipped grant.
+    pub fn let_run_ipam(&self, plugin: &str, ipam: &str) -> Result<()> {
+        self.put_grant(format!("{plugin}.yaml"), &grant_with_ipam(plugin, ipam)?)
+    }
+
     /// Puts a grant in the place of the one that is shipped for a plugin inside the binary.
     pub fn put_grant_of_standard(&self, plugin: &str, capabilities: &str) -> Result<()> {
         let document = format!(
@@ -222,4 +227,16 @@ spec:
         let digest = self.install_plugin(grant.plugin)?;
         self.put_grant(format!("{}.yaml", grant.plugin), &grant.document(&digest))
     }
+}
+
+/// The shipped grant of a plugin inside the binary, with an IPAM plugin that it may run besides.
+fn grant_with_ipam(plugin: &str, ipam: &str) -> Result<String> {
+    let file = house().join("plugins").join(plugin).join("grant.yaml");
+    let shipped = fs::read_to_string(file)?;
+    let wider = shipped.replace("ipam: [", &format!("ipam: [{ipam}, "));
+    ensure!(
+        wider != shipped,
+        "the grant of {plugin} names no IPAM plugin"
+    );
+    Ok(wider)
 }

@@ -15,10 +15,10 @@ use weir_kit::assert_contains;
 use crate::world::{PLUGIN, World};
 
 /// The program that the probe has started; killed where the test fails before it is gone.
-struct Started(Pid);
+pub struct Started(Pid);
 
 impl Started {
-    fn by_probe(world: &World) -> Result<Self> {
+    pub fn by_probe(world: &World) -> Result<Self> {
         let number = fs::read_to_string(world.file("child")).context("the probe's child")?;
         Ok(Self(Pid::from_raw(number.parse()?)))
     }
@@ -32,7 +32,7 @@ impl Started {
     }
 
     /// Waits until it is gone, for as long as the kernel may need.
-    fn is_gone(&self) -> bool {
+    pub fn is_gone(&self) -> bool {
         let patience = Instant::now() + Duration::from_secs(20);
         while self.runs() && Instant::now() < patience {
             thread::yield_now();

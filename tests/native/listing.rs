@@ -76,7 +76,7 @@ fn one_that_is_not_listed_is_refused_with_what_to_paste() -> Result<()> {
 }
 
 /// The JSON at the end of what was said.
-fn pasted(said: &str) -> Result<Value> {
+pub fn pasted(said: &str) -> Result<Value> {
     let start = said.find("{\"").context("no JSON")?;
     let end = said.rfind('}').context("no JSON")?;
     Ok(serde_json::from_str(&said[start..=end])?)

@@ -3,6 +3,10 @@
 mod answers;
 mod bounds;
 mod calls;
+mod dhcp;
+mod ipam;
+mod ipam_failures;
 mod listing;
 mod reference;
+mod reservations;
 mod world;

@@ -1,5 +1,5 @@
-//! `weir-native-probe`: a native CNI plugin that does what the key `probe` of its configuration says, and
-//! writes down how it was called.
+//! `weir-native-probe`: a native CNI plugin that does what the key `probe` of its configuration says, or of `ipam` as an
+//! IPAM plugin, and writes down how it was called.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -15,7 +15,10 @@ fn main() -> Result<ExitCode> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
     let config: Value = serde_json::from_str(&text)?;
-    let probe = &config["probe"];
+    let probe = match &config["probe"] {
+        Value::Null => &config["ipam"]["probe"],
+        probe => probe,
+    };
     let command = env::var("CNI_COMMAND").context("CNI_COMMAND")?;
     if let Some(file) = probe["calls"].as_str() {
         write_down(Path::new(file), &command, &config)?;

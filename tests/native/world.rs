@@ -15,6 +15,9 @@ pub const NETWORK: &str = "net";
 /// The plugin's name.
 pub const PLUGIN: &str = "probe";
 
+/// The bridge of a network with a native IPAM plugin.
+pub const BRIDGE: &str = "nat0";
+
 pub struct World {
     pub node: Node,
     pub container: Container,
@@ -80,11 +83,16 @@ impl World {
 
     /// Lists one program for the network, with other keys.
     pub fn list(&self, name: &str, others: Value) -> Result<()> {
+        self.configure(&json!({ "nativePlugins": [self.entry(name, others)?] }))
+    }
+
+    /// The entry of a program for the network, with other keys.
+    pub fn entry(&self, name: &str, others: Value) -> Result<Value> {
         let mut entry =
             json!({ "name": name, "digest": self.digest(name)?, "networks": [NETWORK] });
         let others: Map<String, Value> = serde_json::from_value(others)?;
         entry.as_object_mut().expect("an object").extend(others);
-        self.configure(&json!({ "nativePlugins": [entry] }))
+        Ok(entry)
     }
 
     /// The network, of these plugins.
@@ -96,6 +104,18 @@ impl World {
     /// The network, of the probe alone, which is told to do this.
     pub fn probe(&self, probe: Value) -> Result<()> {
         self.network(json!([{ "type": PLUGIN, "probe": self.with_files(probe) }]))
+    }
+
+    /// The network, of a bridge with this IPAM plugin, which the grant of `bridge` names.
+    pub fn bridge(&self, ipam: Value) -> Result<()> {
+        let plugin = ipam["type"].as_str().context("a plugin")?;
+        self.node.let_run_ipam("bridge", plugin)?;
+        self.network(json!([{ "type": "bridge", "bridge": BRIDGE, "ipam": ipam }]))
+    }
+
+    /// The same with the probe as its IPAM plugin, which does this.
+    pub fn assigning(&self, probe: Value) -> Result<()> {
+        self.bridge(json!({ "type": PLUGIN, "probe": self.with_files(probe) }))
     }
 
     /// What the probe is told, and where it writes down what it was called for.
@@ -156,6 +176,23 @@ impl World {
     #[track_caller]
     pub fn fails(&self, command: &str) -> Result<String> {
         failed(&self.net(command)?)
+    }
+
+    /// The environment of an ADD with these `CNI_ARGS`, and nothing else.
+    pub fn environment(&self, args: Option<&str>) -> Value {
+        let mut environment = json!({
+            "CNI_COMMAND": "ADD",
+            "CNI_CONTAINERID": self.container.id,
+            "CNI_IFNAME": "eth0",
+            "CNI_NETNS": self.container.netns(),
+            "CNI_PATH": self.native(),
+            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "WEIR_NETWORK_SOURCE": "",
+        });
+        if let Some(args) = args {
+            environment["CNI_ARGS"] = json!(args);
+        }
+        environment
     }
 
     /// How the probe was called.

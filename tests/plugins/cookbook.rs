@@ -13,7 +13,7 @@ use weir_kit::page::{self, FENCE};
 use weir_kit::{Container, Node, State, binary, component, house};
 
 use crate::point_to_point::{addresses, connect, connects};
-use crate::{example, path, ptp_that_runs};
+use crate::{example, path};
 
 const PAGE: &str = "docs/cookbook.md";
 
@@ -233,9 +233,7 @@ fn the_main_plugin_is_attached() -> Result<()> {
 #[test]
 fn the_ipam_plugin_is_attached() -> Result<()> {
     let place = Place::of("stable-addresses")?;
-    place
-        .node
-        .put_grant("ptp.yaml", &ptp_that_runs("stable-addresses")?)?;
+    place.node.let_run_ipam("ptp", "stable-addresses")?;
     place.attaches(|container, result| {
         let first = addresses(result)?;
         // Another container has others.

@@ -42,14 +42,6 @@ fn granted(name: &str, digest: &str) -> Result<String> {
     Ok(granted)
 }
 
-/// The shipped grant of `ptp`, with an IPAM plugin that it may run besides.
-fn ptp_that_runs(plugin: &str) -> Result<String> {
-    let shipped = fs::read_to_string(house().join("plugins/ptp/grant.yaml"))?;
-    let wider = shipped.replace("ipam: [", &format!("ipam: [{plugin}, "));
-    ensure!(wider != shipped, "the grant of ptp names no IPAM plugin");
-    Ok(wider)
-}
-
 /// Runs weir on a node, which must end with this code and print one JSON document.
 #[track_caller]
 fn json(node: &Node, words: &[&str], code: i32) -> Value {

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::{Call, Container, Grant, Node, Outcome, State, addresses_in, assert_contains, weir};
 
-use crate::{granted, ptp_that_runs};
+use crate::granted;
 
 const EXAMPLE: &str = "stable-addresses";
 
@@ -22,7 +22,7 @@ impl Place {
         let node = Node::create()?;
         let digest = node.install_plugin(EXAMPLE)?;
         node.put_grant("stable-addresses.yaml", &granted(EXAMPLE, &digest)?)?;
-        node.put_grant("ptp.yaml", &ptp_that_runs(EXAMPLE)?)?;
+        node.let_run_ipam("ptp", EXAMPLE)?;
         let before = State::of(&node)?;
         Ok(Self { node, before })
     }

@@ -4,7 +4,8 @@ use std::fs;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::{Outcome, Probe, assert_contains, probe::BIN_DIR};
+use weir_kit::probe::{BIN_DIR, PROBE};
+use weir_kit::{Outcome, Probe, assert_contains};
 
 use crate::world::{Pod, World, bridge, interfaces, list, names};
 
@@ -167,4 +168,85 @@ fn a_delete_that_fails_is_repeated_with_each_of_the_pods() -> Result<()> {
         assert_eq!(world.records().len(), 1);
     }
     Ok(())
+}
+
+/// A component's IPAM plugin: what its failed ADD has reserved, only it knows.
+#[test]
+fn cni_4_2_a_native_ipam_plugin_whose_add_fails_is_deleted_then_and_with_the_pod() -> Result<()> {
+    let (world, probe) = listed(&["fails"])?;
+    let plugin = bridge_with("bfails", probe.failing());
+    world.node.let_run_ipam("bridge", PROBE)?;
+    world.define("fails", &list("fails", &[plugin]))?;
+    let pod = world.pod("half", "fails")?;
+    let message = run(&world, "ADD", &pod)?.message();
+    let expected = format!(
+        "network `{}/fails`: plugin `bridge`: native plugin `probe`: the probe fails",
+        world.namespace
+    );
+    assert_contains(&message, &[&expected]);
+    assert_eq!(probe.calls(), ["ADD net1", "DEL net1"]);
+    let network = format!("{}/fails", world.namespace);
+    assert_eq!(recorded(&world)?, [(network, "net1".to_owned(), 1)]);
+    is_deleted(&world, &pod)?;
+    assert_eq!(probe.calls(), ["ADD net1", "DEL net1", "DEL net1"]);
+    Ok(())
+}
+
+/// The component fails later, and the IPAM plugin cannot give back: the pod stays known until it can.
+#[test]
+fn an_address_that_cannot_be_given_back_is_tried_again_with_the_pod() -> Result<()> {
+    let (world, probe) = listed(&[])?;
+    world.node.let_run_ipam("bridge", PROBE)?;
+    for words in [
+        "link add bway type bridge",
+        "addr add 192.0.2.200/24 dev bway",
+    ] {
+        world.node.ip(words)?;
+    }
+    let error = json!({ "code": 11, "msg": "the API is down" }).to_string();
+    let config = |probe: Value| {
+        let mut plugin = bridge_with("bway", probe);
+        plugin["isGateway"] = json!(true);
+        let default = list("default-net", &[plugin]);
+        world.config_with(json!({ "binDir": BIN_DIR, "delegates": [default] }))
+    };
+    let down = config(probe.plugin(json!({ "of": "DEL", "answer": error, "status": 1 })));
+    let pod = world.pod_with("stuck", &[])?;
+    world
+        .run_with("ADD", &pod, &down)?
+        .refused(110, &["`bway`"]);
+    assert_eq!(probe.calls(), ["ADD eth0", "DEL eth0"]);
+    let network = "default-net".to_owned();
+    assert_eq!(recorded(&world)?, [(network, "eth0".to_owned(), 1)]);
+    // By the record, in which the API is still down.
+    world
+        .run_with("DEL", &pod, &down)?
+        .told(11, &["the API is down"]);
+    assert_eq!(world.records().len(), 1);
+    Ok(())
+}
+
+/// Property: whatever a tenant calls a network, only what is listed for the tenant's assigns addresses there.
+#[test]
+fn a_native_ipam_plugin_is_not_listed_for_who_calls_a_network_so() -> Result<()> {
+    let (world, probe) = listed(&["other"])?;
+    world.node.let_run_ipam("bridge", PROBE)?;
+    let plugin = bridge_with("bforged", probe.plugin(json!({})));
+    world.define("forged", &list("default-net", &[plugin]))?;
+    let pod = world.pod("forged", "forged")?;
+    let expected = format!(
+        "plugin `bridge`: ipam.type: native plugin `probe` is not listed for the network `{}/forged`",
+        world.namespace
+    );
+    run(&world, "ADD", &pod)?.told(223, &[&expected]);
+    assert!(probe.calls().is_empty(), "it ran");
+    assert!(world.records().is_empty());
+    is_deleted(&world, &pod)
+}
+
+/// The configuration of a bridge with another IPAM plugin.
+fn bridge_with(name: &str, ipam: Value) -> Value {
+    let mut plugin = bridge(name, "192.0.2.0/24");
+    plugin["ipam"] = ipam;
+    plugin
 }

@@ -66,17 +66,17 @@ impl Plugin for Bridge {
         let owner = Owner::of(&request);
         let previous = request.previous.as_ref();
 
-        let steps = [
-            // The kernel frees what it removes from tables while it takes the pair apart.
-            config.ip_masq.then(|| masquerade::remove(&owner, previous)),
-            Some(weir_sdk::veth::delete(&request)),
-            config
-                .macspoofchk
-                .then(|| antispoof::remove(&owner, previous)),
-        ];
-        steps.into_iter().flatten().collect::<Result<(), Error>>()?;
-        // Last: the address must not be free while something still uses it.
-        config.ipam.del()
+        config.ipam.del_with(|| {
+            let steps = [
+                // The kernel frees what it removes from tables while it takes the pair apart.
+                config.ip_masq.then(|| masquerade::remove(&owner, previous)),
+                Some(weir_sdk::veth::delete(&request)),
+                config
+                    .macspoofchk
+                    .then(|| antispoof::remove(&owner, previous)),
+            ];
+            steps.into_iter().flatten().collect()
+        })
     }
 
     fn check(request: Request<Config>) -> Result<(), Error> {

@@ -44,13 +44,13 @@ impl Plugin for Ptp {
     }
 
     fn del(request: Request<Config>) -> Result<(), Error> {
-        // The kernel frees what is removed from its tables while it takes the pair apart.
-        if request.config.ip_masq {
-            masquerade::remove(&Owner::of(&request), request.previous.as_ref())?;
-        }
-        veth::delete(&request)?;
-        // Last: the address must not be free while something still uses it.
-        request.config.ipam.del()
+        request.config.ipam.del_with(|| {
+            // The kernel frees what is removed from its tables while it takes the pair apart.
+            if request.config.ip_masq {
+                masquerade::remove(&Owner::of(&request), request.previous.as_ref())?;
+            }
+            veth::delete(&request)
+        })
     }
 
     fn check(request: Request<Config>) -> Result<(), Error> {

@@ -147,3 +147,29 @@ fn status_is_the_ipam_plugins() {
     host.fail_next("ipam.status", ErrorCode::Exhausted);
     host.status::<Ptp>(&Invocation::new(CONFIG)).unwrap_err();
 }
+
+/// An address is not free while something still uses it. DHCP gives it back over the interface.
+#[test]
+fn del_releases_the_address_last_and_by_dhcp_first() {
+    for (ipam, order) in [
+        ("host-local", ["link.delete", "ipam.del"]),
+        ("dhcp", ["ipam.del", "link.delete"]),
+    ] {
+        let host = host();
+        let config = CONFIG.replace("host-local", ipam);
+        let result = host.add::<Ptp>(&Invocation::new(&config)).unwrap();
+        host.forget_calls();
+        let attached = Invocation::new(&config).with_previous(result);
+        host.del::<Ptp>(&attached).unwrap();
+        let mut calls = host.calls();
+        calls.retain(|call| order.contains(&&*call.function));
+        let functions: Vec<&str> = calls.iter().map(|call| &*call.function).collect();
+        assert_eq!(functions, order, "{ipam}");
+
+        // The interface goes as well if the IPAM plugin fails.
+        host.fail_next("ipam.del", ErrorCode::Exhausted);
+        host.add::<Ptp>(&Invocation::new(&config)).unwrap();
+        host.del::<Ptp>(&attached).expect_err(ipam);
+        assert_eq!(links(Namespace::Container), ["lo"], "{ipam}");
+    }
+}

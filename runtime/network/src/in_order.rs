@@ -10,8 +10,8 @@ use super::failures::with_left;
 pub struct AddFailed {
     /// With the failures of undoing it in its details.
     pub error: Error,
-    /// How many of its plugins, from the first on, the runtime's DEL must delete once more: up to a native plugin that
-    /// failed, or those before a component of which one could not be deleted.
+    /// How many of its plugins, from the first on, the runtime's DEL must delete once more: up to one that
+    /// is or runs a native plugin that failed, or those before a component of which one could not be deleted.
     pub owed: usize,
 }
 

@@ -64,7 +64,8 @@ impl Network {
         Self { source, ..self }
     }
 
-    /// The same with native plugins of these directories, if there are any, for plugins that are not components.
+    /// The same with native plugins of these directories, if there are any, for plugins and IPAM plugins that are not
+    /// components.
     #[must_use]
     pub fn with_native(self, bin_dirs: Vec<PathBuf>) -> Self {
         Self { bin_dirs, ..self }
@@ -230,10 +231,9 @@ impl Network {
         config: &PluginConfig,
     ) -> Result<Option<AddResult>, AddFailed> {
         let name = plugin.plugin_type();
-        let source = &self.source;
-        let ran = if self.bin_dirs.is_empty() || self.sandbox.catalogue().has(name) {
-            run_plugin(&self.sandbox, name, command, attachment, config, source)
-                .map_err(AddFailed::from)
+        let (sandbox, source, bin_dirs) = (&self.sandbox, &self.source, &self.bin_dirs);
+        let ran = if bin_dirs.is_empty() || sandbox.catalogue().has(name) {
+            run_plugin(sandbox, name, command, attachment, config, source, bin_dirs)
         } else {
             let asked = NativeCall {
                 plugin: name,
@@ -243,7 +243,7 @@ impl Network {
                 network: &self.list.name,
                 definition: source.definition.as_deref(),
             };
-            native::call(&self.sandbox, &self.bin_dirs, asked)
+            native::call(sandbox, bin_dirs, asked)
         };
         ran.map_err(|failed| failed.with_prefix(format_args!("network `{}`", self.granted_as())))
     }

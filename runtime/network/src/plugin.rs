@@ -1,14 +1,18 @@
 //! One plugin carried out for one attachment: what a standard CNI binary does.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use weir_cni::{AddResult, Command, Error, PluginConfig};
 use weir_sandbox::{Request, Sandbox};
 
 use super::attachment::Attachment;
+use super::in_order::AddFailed;
+use super::native::NativeIpam;
 use super::source::Source;
 
-/// Runs `plugin` with an execution configuration. Only ADD has a result.
+/// Runs `plugin` with an execution configuration. Only ADD has a result. Its IPAM plugin may be a native one of `bin_dirs`,
+/// if there are any.
 ///
 /// Errors: the plugin's own and the sandbox's; code 6 or 7 for a configuration whose `name` or
 /// `prevResult` cannot be used.
@@ -19,7 +23,8 @@ pub fn run_plugin(
     attachment: &Attachment,
     config: &PluginConfig,
     source: &Source,
-) -> Result<Option<AddResult>, Error> {
+    bin_dirs: &[PathBuf],
+) -> Result<Option<AddResult>, AddFailed> {
     let request = Request {
         command,
         container_id: attachment.container_id.clone(),
@@ -35,7 +40,18 @@ pub fn run_plugin(
         container: attachment.namespace(),
         valid_attachments: config.valid_attachments().unwrap_or_default().to_vec(),
     };
-    sandbox.run(plugin, &request)
+    if bin_dirs.is_empty() {
+        return Ok(sandbox.run(plugin, &request, None)?);
+    }
+    let definition = source.definition.as_deref();
+    let ipam = Arc::new(NativeIpam::new(
+        sandbox, bin_dirs, attachment, config, definition,
+    )?);
+    let ran = sandbox.run(plugin, &request, Some(ipam.clone()));
+    ran.map_err(|error| AddFailed {
+        error,
+        owed: usize::from(command == Command::Add && ipam.may_have_left()),
+    })
 }
 
 /// The previous result. DEL must continue if it cannot be read, and CHECK must not continue without one (CNI section 2).

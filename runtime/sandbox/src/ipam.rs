@@ -1,5 +1,6 @@
 //! The IPAM plugin of an invocation, which runs in its own sandbox.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -8,6 +9,31 @@ use weir_grant::Limits;
 use weir_host::{DENIED, RunIpam};
 
 use super::request::Request;
+
+/// Runs the IPAM plugins of an invocation that are not components. The floor above implements it.
+pub trait RunNativeIpam: Send + Sync {
+    /// Runs one command of a program. Only ADD has a result, as the check returns it. An ADD that fails, also by the check,
+    /// is followed by DEL.
+    fn run(&self, asked: NativeIpamCall<'_>) -> Result<Option<AddResult>, Error>;
+}
+
+/// One command of an IPAM plugin that is not a component.
+#[derive(Clone, Copy)]
+pub struct NativeIpamCall<'a> {
+    /// `ipam.type`.
+    pub plugin: &'a str,
+    pub command: Command,
+    /// The end of its time.
+    pub latest: Instant,
+    /// What its result must pass.
+    pub check: &'a CheckResult<'a>,
+}
+
+/// Returns a result that passes the checks of any plugin's result.
+pub type CheckResult<'a> = dyn Fn(AddResult) -> Result<AddResult, Error> + 'a;
+
+/// What runs the IPAM plugins that are not components, if any may run.
+pub(super) type NativeIpam = Option<Arc<dyn RunNativeIpam>>;
 
 /// Runs the IPAM plugin that a main plugin's configuration names. `run` gets its name, its request and its deadline.
 pub(super) struct Ipam<R> {

@@ -36,7 +36,7 @@
 //!     container: None,
 //!     valid_attachments: Vec::new(),
 //! };
-//! let error = sandbox.run("bridge", &request).expect_err("there is no such plugin");
+//! let error = sandbox.run("bridge", &request, None).expect_err("there is no such plugin");
 //! assert_eq!(error.code, codes::NO_PLUGIN);
 //! # Ok(())
 //! # }
@@ -81,6 +81,7 @@ pub use imports::{Imports, Refused};
 pub use inspect::Inspection;
 pub use installed::{Installed, digest};
 pub use internal_policy::own_digest;
+pub use ipam::{CheckResult, NativeIpamCall, RunNativeIpam};
 pub use request::{About, Request};
 pub use sandbox::Sandbox;
 pub use seal::seal;

@@ -24,9 +24,10 @@ use super::catalogue::{Catalogue, Plugin};
 use super::codes;
 use super::component_cache::ComponentCache;
 use super::grants::{Granted, Grants};
-use super::ipam::{Ipam, NoFurther};
+use super::ipam::{Ipam, NativeIpam, NativeIpamCall, NoFurther, RunNativeIpam};
 use super::request::Request;
 use super::trap::LimitsFrom;
+use super::validate_result;
 
 /// Runs plugins. One for a process; cheap to share.
 pub struct Sandbox {
@@ -80,17 +81,20 @@ impl Sandbox {
         grants.as_ref().map_err(Clone::clone)
     }
 
-    /// Runs one command of a plugin. Only ADD has a result.
+    /// Runs one command of a plugin. Only ADD has a result. `native` runs its IPAM plugin if that is not a component; none
+    /// if only components may run.
     ///
     /// Errors: the plugin's own; those of [`super::codes`]. A failed ADD is undone.
     pub fn run(
         self: &Arc<Self>,
         plugin: &str,
         request: &Request,
+        native: Option<Arc<dyn RunNativeIpam>>,
     ) -> Result<Option<AddResult>, Error> {
         let latest = Instant::now() + Limits::MOST_TIME;
         let role = Role::Main {
             sandbox: Arc::clone(self),
+            native,
         };
         thread::scope(|scope| {
             if let Some(ipam) = self.ipam_to_prepare(plugin, request) {
@@ -106,6 +110,30 @@ impl Sandbox {
         let name = request.ipam().filter(|name| is_later && *name != main)?;
         let is_built_in = Catalogue::is_built_in(name);
         is_built_in.then(|| self.catalogue.find(name).ok())?
+    }
+
+    /// Runs the IPAM plugin of a request: a component of that name, or else the program.
+    fn run_ipam(
+        &self,
+        native: &NativeIpam,
+        name: &str,
+        request: &Request,
+        latest: Instant,
+    ) -> Result<Option<AddResult>, Error> {
+        let program = native.as_ref().filter(|_| !self.catalogue.has(name));
+        let Some(program) = program else {
+            return self.run_as(name, request, Role::Ipam, latest);
+        };
+        let check = |result: AddResult| {
+            result.validate()?;
+            validate_result::check(result, request)
+        };
+        program.run(NativeIpamCall {
+            plugin: name,
+            command: request.command,
+            latest,
+            check: &check,
+        })
     }
 
     fn run_as(
@@ -248,7 +276,10 @@ fn store_owner(plugin: &str, request: &Request, invocation: &Invocation) -> Stor
 
 /// Whether a plugin may run another.
 enum Role {
-    Main { sandbox: Arc<Sandbox> },
+    Main {
+        sandbox: Arc<Sandbox>,
+        native: NativeIpam,
+    },
     Ipam,
 }
 
@@ -260,9 +291,9 @@ impl Role {
     fn ipam(self, request: &Request, deadline: Instant) -> SharedIpam {
         match self {
             Self::Ipam => SharedIpam::new(NoFurther::new(request)),
-            Self::Main { sandbox } => {
+            Self::Main { sandbox, native } => {
                 let run = move |name: &str, request: &Request, latest| {
-                    sandbox.run_as(name, request, Role::Ipam, latest)
+                    sandbox.run_ipam(&native, name, request, latest)
                 };
                 SharedIpam::new(Ipam::new(request.clone(), deadline, run))
             }

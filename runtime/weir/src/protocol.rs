@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::Value;
@@ -114,7 +115,17 @@ fn execute(name: &str, environment: &Environment, input: &str) -> Result<Option<
         plugin => {
             let command = environment.command;
             let source = source_of_call(sandbox.paths(), &config, &attachment.args)?;
-            run_plugin(&sandbox, plugin, command, &attachment, &config, &source)
+            let bin_dirs: Vec<PathBuf> = environment.path.iter().map(PathBuf::from).collect();
+            let ran = run_plugin(
+                &sandbox,
+                plugin,
+                command,
+                &attachment,
+                &config,
+                &source,
+                &bin_dirs,
+            );
+            ran.map_err(Error::from)
         }
     };
     result?.map(|result| to_json(&result, version)).transpose()

@@ -17,7 +17,7 @@ use nix::libc;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::stat::{Mode, umask};
-use nix::unistd::{Pid, setsid};
+use nix::unistd::{Pid, getpid, getppid, setsid};
 use weir_files::memory;
 use weir_gate::Permit;
 use weir_grant::document::Digest;
@@ -129,6 +129,7 @@ pub fn run(permit: &Permit<Execute>, program: &Sealed, call: &Call) -> Result<En
 
 fn start(program: &Sealed, call: &Call) -> io::Result<Child> {
     let variables = call.environment.iter().map(|(name, value)| (name, value));
+    let own = getpid();
     let mut command = Command::new(program.path());
     command
         .arg0(&call.called_as)
@@ -140,19 +141,24 @@ fn start(program: &Sealed, call: &Call) -> io::Result<Child> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     // SAFETY: between fork and exec it only makes system calls: it takes no lock and does not allocate.
-    unsafe { command.pre_exec(become_alone) };
+    unsafe { command.pre_exec(move || become_alone(own)) };
     command.spawn()
 }
 
 /// Gives the child its own session and process group, ends it with weir, closes every descriptor but the three, and
 /// resets signal handlers. The standard library clears the signal mask.
-fn become_alone() -> io::Result<()> {
+///
+/// Errors: weir, whose process this is, has ended before.
+fn become_alone(weir: Pid) -> io::Result<()> {
     for signal in 1..=LAST_SIGNAL {
         // SAFETY: no handler is installed, only the system's default action; two signals have no other.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     setsid()?;
     set_pdeathsig(Signal::SIGKILL)?;
+    if getppid() != weir {
+        return Err(Errno::ESRCH.into());
+    }
     umask(Mode::from_bits_truncate(0o022));
     // SAFETY: the call takes three numbers, and descriptors are closed by exec alone.
     let closed = unsafe {

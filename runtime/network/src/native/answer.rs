@@ -5,7 +5,7 @@ use weir_cni::{AddResult, Command, Error, PluginConfig, from_json_assuming};
 use weir_host::printable;
 use weir_kernel::exec::Ended;
 
-use super::codes;
+use crate::codes;
 
 /// How much of a plugin's output an error repeats, in characters.
 const SHOWN: usize = 400;

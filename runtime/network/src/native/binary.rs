@@ -11,7 +11,7 @@ use weir_files::is_at;
 use weir_grant::document::Digest;
 use weir_kernel::exec::Sealed;
 
-use super::codes;
+use crate::codes;
 
 /// The name of weir in a directory of plugins.
 const OWN_NAME: &str = "weir";

@@ -10,7 +10,7 @@ use weir_grant::document::Digest;
 use weir_grant::native::{NativeLimits, NativePlugin};
 
 use super::binary::Binary;
-use super::codes;
+use crate::codes;
 use crate::settings::Settings;
 
 /// `nativePlugins` of weir's own configuration.

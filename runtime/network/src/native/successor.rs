@@ -11,11 +11,13 @@ use weir_files::file_trust::{self, Untrusted};
 use weir_grant::native::{NativeLimits, NativePlugin};
 use weir_grant::pattern::Pattern;
 use weir_kernel::exec::{Call, Ended};
+use weir_sandbox::codes::unrecorded;
 use weir_sandbox::{Sandbox, own_digest};
 
 use super::answer;
 use super::binary::{Binary, unfit};
-use super::{Failure, NativeCall, run, unrecorded};
+use super::call::NativeCall;
+use super::run::{Failure, run};
 use crate::codes;
 use crate::trust::unread;
 

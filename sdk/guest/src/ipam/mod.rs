@@ -40,6 +40,9 @@ pub use range::{Range, RangeSet};
 use crate::bindings::weir::cni::ipam as raw;
 use crate::config::Ipam;
 
+/// The IPAM plugin that asks a DHCP server.
+const DHCP: &str = "dhcp";
+
 /// ADD: the addresses, routes and DNS settings to configure. When this invocation fails later, the
 /// host runs DEL of the same IPAM plugin.
 pub fn add() -> Result<AddResult, Error> {
@@ -66,6 +69,20 @@ impl Ipam {
     /// DEL.
     pub fn del(&self) -> Result<(), Error> {
         self.run(raw::del)
+    }
+
+    /// DEL, after `remove`, which removes the interface: the address must not be free while something still uses it.
+    /// `dhcp` is the exception: it gives an address back over the interface. The interface goes even if that fails.
+    ///
+    /// Errors: the first.
+    pub fn del_with(&self, remove: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+        if self.plugin == DHCP {
+            let released = self.del();
+            let removed = remove();
+            return released.and(removed);
+        }
+        remove()?;
+        self.del()
     }
 
     /// CHECK.

@@ -15,8 +15,10 @@ use weir_cni::NetworkConfigList;
 use weir_files::Paths;
 use weir_grant::diagnostic::Diagnostic;
 use weir_grant::document::{Digest, Spec};
+use weir_grant::native::NativePlugin;
 use weir_grant::phrase::joined;
 use weir_grant::{Capabilities, Capability, Document, Section, Verb};
+use weir_network::Settings;
 use weir_sandbox::{Catalogue, Imports, Invalid, Origin, Sandbox, not_read, read_grant};
 
 use super::document::wrapped;
@@ -87,6 +89,8 @@ pub struct KnownNode {
     sandbox: Option<Arc<Sandbox>>,
     /// Of the node's own networks.
     subnets: Vec<Subnet>,
+    /// None run where weir's configuration cannot be read.
+    native: Vec<NativePlugin>,
 }
 
 impl KnownNode {
@@ -95,6 +99,7 @@ impl KnownNode {
             catalogue: Catalogue::new(paths),
             sandbox: Sandbox::new(paths.clone(), false).ok(),
             subnets: subnets(paths),
+            native: Settings::load(paths).unwrap_or_default().native_plugins,
         }
     }
 
@@ -137,7 +142,7 @@ fn of_document(node: &KnownNode, document: &Document) -> Vec<Remark> {
     found.extend(takes_a_grant_away(document));
     found.extend(overlapping_routes(document, &node.subnets));
     for (section, capabilities) in document.spec.sections() {
-        found.extend(unknown_ipam(&node.catalogue, section, capabilities));
+        found.extend(unknown_ipam(node, section, capabilities));
     }
     found.extend(missing_reads(node, document));
     found
@@ -170,20 +175,24 @@ fn missing_reads(node: &KnownNode, document: &Document) -> Vec<Remark> {
     missing.into_iter().map(remark).collect()
 }
 
+/// Remarks on IPAM plugins that are neither components of this node nor native plugins that it lists.
 fn unknown_ipam<'a>(
-    catalogue: &'a Catalogue,
+    node: &'a KnownNode,
     section: Section,
     capabilities: &'a Capabilities,
 ) -> impl Iterator<Item = Remark> + 'a {
-    let is_unknown =
-        |name: &str| weir_cni::validate_plugin_type(name).is_ok() && catalogue.find(name).is_err();
+    let is_unknown = |name: &str| {
+        weir_cni::validate_plugin_type(name).is_ok()
+            && node.catalogue.find(name).is_err()
+            && !node.native.iter().any(|entry| entry.name == name)
+    };
     let names = capabilities.ipam.iter().enumerate();
     let unknown = names.filter(move |(_, name)| is_unknown(name));
     unknown.map(move |(index, name)| Remark {
         rule: Some(section.rule(&format!("ipam[{index}]"))),
         weight: Weight::Note,
         code: "unknown-ipam",
-        text: format!("this node has no plugin `{name}`"),
+        text: format!("this node has no plugin `{name}`, and lists no native plugin of that name"),
     })
 }
 
