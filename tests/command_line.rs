@@ -61,6 +61,7 @@ fn install_replaces_a_running_binary() -> Result<()> {
             "macvlan",
             "portmap",
             "ptp",
+            "sbr",
             "static",
             "tuning",
             "weir"

@@ -220,3 +220,68 @@ fn when_all_fail_the_bridge_is_gone() -> Result<()> {
     State::of(&alone)?.assert_same(&before);
     Ok(())
 }
+
+/// Interfaces of one container whose `sbr` runs at the same time.
+const INTERFACES: usize = 12;
+
+/// A call for one of the interfaces of a container, each on a network of its own.
+fn of_interface(
+    node: &Node,
+    command: &str,
+    container: &Container,
+    number: usize,
+    plugin: &Value,
+) -> Result<Outcome> {
+    let mut config = plugin.clone();
+    config["cniVersion"] = json!("1.1.0");
+    config["name"] = json!(format!("net{number}"));
+    let name = plugin["type"].as_str().expect("a plugin has a type");
+    let mut call = weir(node, name, command, container, &config);
+    call.set("CNI_IFNAME", format!("net{number}"));
+    node.run(&call)
+}
+
+/// A container with a pair on each of so many networks, and the results.
+fn with_pairs(node: &Node) -> Result<(Container, Vec<Value>)> {
+    let container = node.container()?;
+    let add = |number: usize| {
+        let (address, gateway) = (format!("10.50.{number}.5/24"), format!("10.50.{number}.1"));
+        let addresses = json!([{ "address": address, "gateway": gateway }]);
+        let pair = json!({ "type": "ptp", "ipam": { "type": "static", "addresses": addresses } });
+        Ok(of_interface(node, "ADD", &container, number, &pair)?.result())
+    };
+    let results = (0..INTERFACES).map(add).collect::<Result<_>>()?;
+    Ok((container, results))
+}
+
+/// The kernel takes two rules for one table, and a process does not see what another one is about to do.
+#[test]
+fn interfaces_that_are_routed_at_the_same_time_have_tables_of_their_own() -> Result<()> {
+    let node = Node::create()?;
+    let numbers: Vec<usize> = (0..INTERFACES).collect();
+    for round in 0..3 {
+        let (container, results) = with_pairs(&node)?;
+        let fresh = container.ip("rule show")?;
+        let call = |command: &str, number: usize| {
+            let routed = json!({ "type": "sbr", "prevResult": results[number] });
+            of_interface(&node, command, &container, number, &routed)
+        };
+        let all = |command: &str| -> Result<Vec<Outcome>> {
+            let outcomes = at_a_time(&numbers, |number| call(command, *number))?;
+            outcomes.into_iter().collect()
+        };
+        all("ADD")?.iter().for_each(|added| drop(added.result()));
+        let rules = container.ip_json("rule show")?;
+        let own = rules.as_array().into_iter().flatten();
+        let own = own.filter(|rule| rule["src"] != "all");
+        let tables: BTreeSet<String> = own.map(|rule| rule["table"].to_string()).collect();
+        assert_eq!(tables.len(), INTERFACES, "round {round}: {rules:#}");
+        for command in ["CHECK", "DEL"] {
+            for outcome in all(command)? {
+                assert!(outcome.succeeded(), "round {round}: {command}: {outcome:?}");
+            }
+        }
+        assert_eq!(container.ip("rule show")?, fresh, "round {round}");
+    }
+    Ok(())
+}

@@ -7,7 +7,7 @@
 use std::fmt::Debug;
 
 use libfuzzer_sys::fuzz_target;
-use weir_sdk::{Args, Component, Plugin};
+use weir_sdk::{Args, Component, IpFamily, Plugin};
 
 fuzz_target!(|input: (u8, &str)| {
     let (plugin, text) = input;
@@ -20,7 +20,10 @@ fuzz_target!(|input: (u8, &str)| {
             let _ = (config.admin_chain(), config.zone());
         }),
         b'h' => read::<host_local::HostLocal>(text, |config| {
-            let _ = (host_local::config::range_sets(config), config.ipam.data_dir());
+            let _ = (
+                host_local::config::range_sets(config),
+                config.ipam.data_dir(),
+            );
         }),
         b'l' => read::<loopback::Loopback>(text, |_| {}),
         b'm' => read::<portmap::Portmap>(text, |config| {
@@ -28,6 +31,9 @@ fuzz_target!(|input: (u8, &str)| {
         }),
         b'p' => read::<ptp::Ptp>(text, |config| {
             let _ = config.mtu();
+        }),
+        b'r' => read::<sbr::Sbr>(text, |config| {
+            let _ = config.gateway(IpFamily::Ipv6);
         }),
         b's' => read::<static_plugin::Static>(text, |_| {}),
         b't' => read::<tuning::Tuning>(text, |config| {

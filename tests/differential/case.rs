@@ -369,9 +369,12 @@ impl Story<'_> {
             "CHECK" if weir.succeeded() => {
                 normalise::intended_check_of_layer_2(&self.case.config, reference)
                     || normalise::intended_check_of_route_without_next_hop(reference)
+                    || normalise::intended_check_of_moved_route(&self.case.chained, reference)
             }
-            "DEL" if self.case.expected == Expected::Failure => {
-                normalise::intended_del_of_refused_configuration(reference, weir)
+            "DEL" if weir.succeeded() => {
+                normalise::intended_del_of_gone_interface(&self.case.chained, reference)
+                    || self.case.expected == Expected::Failure
+                        && normalise::intended_del_of_refused_configuration(reference, weir)
             }
             _ => false,
         }

@@ -22,6 +22,7 @@ mod portmap;
 mod probe;
 mod ptp;
 mod renamed;
+mod sbr;
 mod side;
 mod snapshot;
 mod stale;

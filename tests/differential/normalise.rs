@@ -284,7 +284,7 @@ fn intended_empty_keys(result: &mut Value) {
 /// The specification has `prevResult` in every CHECK. weir insists on it for every plugin, where the
 /// reference's host-local and loopback do without.
 pub fn intended_check_needs_previous_result(plugin: &str) -> bool {
-    !["host-local", "loopback"].contains(&plugin)
+    !["host-local", "loopback", "sbr"].contains(&plugin)
 }
 
 /// weir's CHECK of a layer-2 network looks at its links. The reference's (up to 1.9.1 at least) runs
@@ -384,6 +384,23 @@ pub fn intended_unused_store(sides: &[Side; 2], [reference, weir]: &[Snapshot; 2
 pub fn intended_check_of_route_without_next_hop(reference: &Outcome) -> bool {
     let text = &reference.stdout;
     text.contains("Expected Route") && text.contains("GW:\\u003cnil\\u003e")
+}
+
+/// weir's CHECK finds a route in whichever table it is. That of the reference's main plugins looks in the main one, out of
+/// which `sbr` has moved it.
+pub fn intended_check_of_moved_route(chained: &[Value], reference: &Outcome) -> bool {
+    let is_moved = chained.iter().any(|plugin| plugin["type"] == "sbr");
+    let text = &reference.stdout;
+    is_moved && (text.contains("Failed to find Gateway") || text.contains("Expected Route"))
+}
+
+/// weir's `sbr` succeeds in DEL without the interface, as the reference does since 1.3.0.
+pub fn intended_del_of_gone_interface(chained: &[Value], reference: &Outcome) -> bool {
+    let is_routed = chained.iter().any(|plugin| plugin["type"] == "sbr");
+    is_routed
+        && reference
+            .stdout
+            .contains("Failed to get link eth0: Link not found")
 }
 
 /// weir's bridge passes on the DNS settings of the IPAM plugin where it has none of its own, as the

@@ -35,6 +35,9 @@ pub struct Snapshot {
 /// The commands for `ip`, in the order of [`Space`]'s lists.
 const QUESTIONS: &str = "address show\nroute show table all\nrule show\nneighbour show\n";
 
+/// The command whose answer is of one family, the other one.
+const OF_IPV6: &str = "rule show\n";
+
 /// The parameters of a whole namespace that plugins change.
 const OF_NAMESPACE: [&str; 5] = [
     "ipv4/ip_forward",
@@ -61,12 +64,12 @@ impl Snapshot {
 impl Space {
     /// That of the calling thread.
     fn here() -> Result<Self> {
-        let mut answers = ask_ip()?.into_iter();
+        let mut answers = ask_ip(&[], QUESTIONS)?.into_iter();
         let mut next = || answers.next().unwrap_or_default();
         Ok(Self {
             links: next(),
             routes: next(),
-            rules: next(),
+            rules: [next(), ask_ip(&["-6"], OF_IPV6)?.concat()].concat(),
             neighbours: next(),
             parameters: parameters()?,
         })
@@ -79,15 +82,16 @@ impl Space {
 }
 
 /// The lists that `ip` prints, one per question.
-fn ask_ip() -> Result<Vec<Vec<Value>>> {
+fn ask_ip(options: &[&str], questions: &str) -> Result<Vec<Vec<Value>>> {
     let mut ip = Command::new("ip")
         .args(["-j", "-d", "-batch", "-"])
+        .args(options)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .context("run `ip`: install the package iproute2")?;
     let mut input = ip.stdin.take().context("the standard input of `ip`")?;
-    input.write_all(QUESTIONS.as_bytes())?;
+    input.write_all(questions.as_bytes())?;
     drop(input);
     let output = ip.wait_with_output()?;
     ensure!(output.status.success(), "`ip -batch` failed: {output:?}");
@@ -96,7 +100,7 @@ fn ask_ip() -> Result<Vec<Vec<Value>>> {
         .collect::<Result<_, _>>()
         .context("the output of `ip`")?;
     ensure!(
-        lists.len() == QUESTIONS.lines().count(),
+        lists.len() == questions.lines().count(),
         "`ip` left a question unanswered"
     );
     Ok(lists)

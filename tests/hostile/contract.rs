@@ -52,7 +52,7 @@ fn contract() -> Result<BTreeSet<String>> {
 
 /// One call of each function that names an object of one of the two namespaces.
 fn in_namespace(inside: bool, link: &str) -> Vec<Value> {
-    let orders = json!([
+    let links = json!([
         { "do": "link.create", "kind": "bridge", "name": "made0" },
         { "do": "link.create", "kind": "dummy", "name": "made0" },
         { "do": "link.create", "kind": "tun", "name": "made0" },
@@ -74,6 +74,8 @@ fn in_namespace(inside: bool, link: &str) -> Vec<Value> {
         { "do": "link.move", "otherInside": !inside },
         { "do": "link.get-peer" },
         { "do": "link.wait-up" },
+    ]);
+    let others = json!([
         { "do": "address.add", "address": "192.0.2.7/24" },
         { "do": "address.delete", "address": "192.0.2.1/24" },
         { "do": "address.list" },
@@ -108,7 +110,10 @@ fn in_namespace(inside: bool, link: &str) -> Vec<Value> {
         { "do": "sysctl.read", "key": "net.ipv4.ip_forward" },
         { "do": "sysctl.write", "key": "net.ipv4.ip_forward", "value": "1" },
     ]);
-    let orders = orders.as_array().expect("a list").iter().cloned();
+    let orders = [links, others].into_iter().flat_map(|list| {
+        let list = list.as_array().expect("a list");
+        list.clone()
+    });
     orders
         .map(|mut order| {
             let members = order.as_object_mut().expect("an order");

@@ -22,7 +22,7 @@ pub struct Node {
 }
 
 /// The plugins inside the binary.
-pub const STANDARD: [&str; 9] = [
+pub const STANDARD: [&str; 10] = [
     "bandwidth",
     "bridge",
     "firewall",
@@ -30,6 +30,7 @@ pub const STANDARD: [&str; 9] = [
     "loopback",
     "portmap",
     "ptp",
+    "sbr",
     "static",
     "tuning",
 ];

@@ -12,15 +12,8 @@ use super::kernel::Model;
 /// The kernel's own: for the tables `local`, `main` and, with IPv4, `default`.
 pub(crate) fn of_every_namespace() -> Vec<PolicyRule> {
     let rule = |family, priority, table| PolicyRule {
-        family,
         priority: Some(priority),
-        source: None,
-        destination: None,
-        input_link: None,
-        output_link: None,
-        mark: None,
-        mark_mask: None,
-        table,
+        ..PolicyRule::new(family, table)
     };
     vec![
         rule(Family::Ipv4, 0, 255),

@@ -6,7 +6,7 @@
 use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::PrettyFormatter;
-use weir_sdk::store::{self, Access, Location, Transaction};
+use weir_sdk::store::{self, Access, Location, Transaction, key_part};
 use weir_sdk::{Context, Error, ErrorCode, OperationError, Outcome, Request, log};
 
 use crate::attributes::Attributes;
@@ -72,21 +72,7 @@ fn open(request: &Request<Config>, access: Access) -> Result<Transaction, Operat
 
 fn key(request: &Request<Config>) -> String {
     let (id, ifname) = (&request.container_id, &request.ifname);
-    format!("{}_{}.json", escaped(id), escaped(ifname))
-}
-
-/// Escapes each byte that a store's key cannot have as a colon and two hexadecimal digits. Neither a container's id
-/// nor an interface's name has a colon, so no two names become the same.
-fn escaped(name: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    let escaped = |byte: u8| {
-        if is_plain(byte) {
-            char::from(byte).to_string()
-        } else {
-            format!(":{byte:02x}")
-        }
-    };
-    name.bytes().map(escaped).collect()
+    format!("{}_{}.json", key_part(id), key_part(ifname))
 }
 
 fn to_json(attributes: &Attributes) -> Vec<u8> {
@@ -101,8 +87,6 @@ fn to_json(attributes: &Attributes) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     fn parse(text: &[u8]) -> Result<Attributes, serde_json::Error> {
@@ -152,21 +136,5 @@ mod tests {
             assert!(parse(text.as_bytes()).is_err(), "{text:?}");
         }
         assert!(parse(b"\xff\xfe").is_err());
-    }
-
-    #[test]
-    fn ordinary_names_stay_as_they_are() {
-        assert_eq!(escaped("5f3c0a12-b_c.d"), "5f3c0a12-b_c.d");
-        assert_eq!(escaped("eth0.100"), "eth0.100");
-        assert_eq!(escaped("a@b"), "a:40b");
-        assert_eq!(escaped("ü"), ":c3:bc");
-    }
-
-    proptest! {
-        #[test]
-        fn different_names_have_different_files(a in "[^:/]{1,8}", b in "[^:/]{1,8}") {
-            prop_assert_eq!(escaped(&a) == escaped(&b), a == b);
-            prop_assert!(escaped(&a).bytes().all(|b| b.is_ascii_alphanumeric() || b"._:-".contains(&b)));
-        }
     }
 }

@@ -39,6 +39,21 @@ pub struct PolicyRule {
 }
 
 impl PolicyRule {
+    /// A rule for all packets of a family, whose priority the kernel chooses.
+    pub fn new(family: Family, table: u32) -> Self {
+        Self {
+            family,
+            priority: None,
+            source: None,
+            destination: None,
+            input_link: None,
+            output_link: None,
+            mark: None,
+            mark_mask: None,
+            table,
+        }
+    }
+
     /// The sources that it matches: without one, every address of its family.
     fn sources(&self) -> IpNet {
         self.source.unwrap_or(match self.family {
@@ -227,15 +242,9 @@ mod tests {
 
     fn from(source: &str) -> PolicyRule {
         PolicyRule {
-            family: Family::Ipv4,
             priority: Some(1000),
             source: Some(source.parse().expect("a network")),
-            destination: None,
-            input_link: None,
-            output_link: None,
-            mark: None,
-            mark_mask: None,
-            table: 100,
+            ..PolicyRule::new(Family::Ipv4, 100)
         }
     }
 

@@ -163,17 +163,8 @@ fn read(object: RouteNetlinkMessage) -> Option<PolicyRule> {
     if !is_plain {
         return None;
     }
-    let mut rule = PolicyRule {
-        family: family(header)?,
-        priority,
-        source: None,
-        destination: None,
-        input_link: None,
-        output_link: None,
-        mark: None,
-        mark_mask: None,
-        table: header.table.into(),
-    };
+    let mut rule = PolicyRule::new(family(header)?, header.table.into());
+    rule.priority = priority;
     for attribute in message.attributes {
         match attribute {
             RuleAttribute::Source(address) => rule.source = network(address, header.src_len),

@@ -1,6 +1,8 @@
 //! Capability `policy-rule`.
 
 use weir_grant::Namespace;
+use weir_grant::address::Family;
+use weir_grant::policy_rule::PolicyRule;
 use weir_kernel::Code;
 
 use super::super::bindings::weir::cni::policy_rule::{Host as _, Rule};
@@ -10,18 +12,11 @@ use super::{CONTAINER, HOST, Lab, code};
 fn from(address: (u8, u8, u8, u8), prefix_length: u8, table: u32) -> Rule {
     let address = IpAddress::Ipv4(address);
     Rule {
-        family: IpFamily::Ipv4,
-        priority: None,
         source: Some(IpNetwork {
             address,
             prefix_length,
         }),
-        destination: None,
-        input_link: None,
-        output_link: None,
-        mark: None,
-        mark_mask: None,
-        table,
+        ..PolicyRule::new(Family::Ipv4, table).into()
     }
 }
 

@@ -11,15 +11,8 @@ use crate::{Code, Error};
 fn from(source: &str, table: u32) -> PolicyRule {
     let source: ipnet::IpNet = source.parse().unwrap();
     PolicyRule {
-        family: Family::of(&source.addr()),
-        priority: None,
         source: Some(source),
-        destination: None,
-        input_link: None,
-        output_link: None,
-        mark: None,
-        mark_mask: None,
-        table,
+        ..PolicyRule::new(Family::of(&source.addr()), table)
     }
 }
 

@@ -8,17 +8,7 @@ use crate::side::{BOTH, Side, compare};
 
 /// A rule for every packet of IPv4.
 fn to(table: u32) -> PolicyRule {
-    PolicyRule {
-        family: Family::Ipv4,
-        priority: None,
-        source: None,
-        destination: None,
-        input_link: None,
-        output_link: None,
-        mark: None,
-        mark_mask: None,
-        table,
-    }
+    PolicyRule::new(Family::Ipv4, table)
 }
 
 fn from(source: &str, table: u32) -> PolicyRule {

@@ -8,22 +8,6 @@ use super::state::{check_name, network as read_network};
 use crate::bindings::weir::cni::policy_rule::Rule;
 use crate::bindings::weir::cni::types::{IpFamily, IpNetwork, Namespace};
 
-/// The rules that every namespace has, for the tables `local`, `main` and `default`.
-pub(super) fn of_every_namespace() -> Vec<Rule> {
-    use IpFamily::{Ipv4, Ipv6};
-    let kernels = [
-        (Ipv4, 0, 255),
-        (Ipv4, 32766, 254),
-        (Ipv4, 32767, 253),
-        (Ipv6, 0, 255),
-        (Ipv6, 32766, 254),
-    ];
-    let rules = kernels.into_iter();
-    rules
-        .map(|(family, priority, table)| Rule::new(family, table).at(priority))
-        .collect()
-}
-
 /// Adds a rule. Errors: `exists`, `invalid`.
 pub fn add(namespace: Namespace, rule: &Rule) -> Result<()> {
     changing("policy-rule.add", namespace, rule).run(|machine| {

@@ -7,7 +7,6 @@ use ipnet::IpNet;
 
 use super::error::{ENODEV, Result, error, invalid};
 use super::parameters;
-use super::policy_rule::of_every_namespace;
 use crate::bindings::weir::cni::conntrack;
 use crate::bindings::weir::cni::firewall::{self, Chain, Element, Family, Set};
 use crate::bindings::weir::cni::link::{BridgeVlan, Details, Link, OperState};
@@ -16,7 +15,7 @@ use crate::bindings::weir::cni::policy_rule::Rule;
 use crate::bindings::weir::cni::route::RouteKind;
 use crate::bindings::weir::cni::traffic::{Class, Filter, Qdisc};
 use crate::bindings::weir::cni::types::{
-    ErrorCode, IpNetwork, LinkReference, MacAddress, Namespace,
+    ErrorCode, IpFamily, IpNetwork, LinkReference, MacAddress, Namespace,
 };
 
 pub(super) const BOTH: [Namespace; 2] = [Namespace::Host, Namespace::Container];
@@ -212,7 +211,7 @@ impl Network {
             links: vec![loopback()],
             addresses: Vec::new(),
             routes: Vec::new(),
-            policy_rules: of_every_namespace(),
+            policy_rules: kernels_rules(),
             neighbours: Vec::new(),
             parameters: parameters::of_namespace(&["all", "default", "lo"]),
             tables: Vec::new(),
@@ -306,6 +305,22 @@ fn loopback() -> Device {
         mtu: 65536,
         ..new_link("lo", "loopback", vec![0; 6])
     })
+}
+
+/// The policy rules that every namespace has, for the tables `local`, `main` and `default`.
+fn kernels_rules() -> Vec<Rule> {
+    use IpFamily::{Ipv4, Ipv6};
+    let kernels = [
+        (Ipv4, 0, 255),
+        (Ipv4, 32766, 254),
+        (Ipv4, 32767, 253),
+        (Ipv6, 0, 255),
+        (Ipv6, 32766, 254),
+    ];
+    let rules = kernels.into_iter();
+    rules
+        .map(|(family, priority, table)| Rule::new(family, table).at(priority))
+        .collect()
 }
 
 /// A link that is down, without index.

@@ -1,0 +1,130 @@
+//! The routes over the interface: from the main table to those of its addresses.
+
+use std::net::IpAddr;
+
+use weir_sdk::link::Link;
+use weir_sdk::route::{self, Filter, MAIN_TABLE, Route};
+use weir_sdk::{Context, Error, IpConfig, IpFamily, IpNet, Namespace, Outcome, check};
+
+use crate::config::Config;
+use crate::source::Source;
+
+/// `RT_SCOPE_LINK`.
+const ON_LINK: u8 = 253;
+
+/// An address with its table, and the gateway for what is sent from it.
+pub struct Way<'a> {
+    pub ip: &'a IpConfig,
+    pub source: Source,
+    pub gateway: Option<IpAddr>,
+}
+
+impl<'a> Way<'a> {
+    /// The way of each address: by the configuration's gateway of its family, or the result's for it.
+    pub fn all(config: &Config, ips: &[&'a IpConfig], sources: &[Source]) -> Vec<Self> {
+        let pairs = ips.iter().zip(sources);
+        let way = |(ip, source): (&&'a IpConfig, &Source)| Way {
+            ip,
+            source: *source,
+            gateway: config.gateway(IpFamily::of(source.address)).or(ip.gateway),
+        };
+        pairs.map(way).collect()
+    }
+
+    /// The default route of the table; none without a gateway.
+    fn default_route(&self, link: &Link) -> Option<Route> {
+        let any = IpNet::new(self.source.address, 0).expect("0 is a prefix length");
+        let route = Route {
+            table: Some(self.source.table),
+            ..Route::new(any.trunc()).over(link)
+        };
+        self.gateway.map(|gateway| route.via(gateway))
+    }
+
+    /// Whether a route of the main table is the address's as well: it is to be sent from its subnet or by a gateway there,
+    /// or says nothing of either.
+    fn follows(&self, route: &Route) -> bool {
+        let in_subnet = |address: &IpAddr| self.ip.address.contains(address);
+        let source = route.source.map(IpAddr::from);
+        let gateway = route.gateway.map(IpAddr::from);
+        let is_general = source.is_none() && gateway.is_none();
+        is_general
+            || source.as_ref().is_some_and(in_subnet)
+            || gateway.as_ref().is_some_and(in_subnet)
+    }
+
+    /// The route to the address's subnet, from the address, in the main table.
+    fn hint(&self, link: &Link) -> Route {
+        Route {
+            source: Some(self.source.address.into()),
+            scope: Some(ON_LINK),
+            ..Route::new(self.ip.address.trunc()).over(link)
+        }
+    }
+}
+
+/// Gives each address's table a default route and the interface's routes, and takes those out of the main table. With
+/// source hints, routes to the subnets stay there.
+pub fn move_all(config: &Config, link: &Link, ways: &[Way<'_>]) -> Result<(), Error> {
+    let former = of_main_table(link)?;
+    for way in ways {
+        way.source.add()?;
+        if let Some(route) = way.default_route(link) {
+            route::ensure(Namespace::Container, &route)?;
+        }
+        for route in former.iter().filter(|route| way.follows(route)) {
+            let table = Some(way.source.table);
+            replace(&Route {
+                table,
+                ..route.clone()
+            })?;
+        }
+    }
+    // Not before all addresses have theirs: those of one subnet find their gateway by the same routes.
+    if config.add_source_hints {
+        let mut hints = ways.iter().map(|way| way.hint(link));
+        hints.try_for_each(|hint| replace(&hint))?;
+    }
+    let stays = |route: &Route| config.add_source_hints && route.scope == Some(ON_LINK);
+    let mut gone = former.iter().filter(|route| !stays(route));
+    gone.try_for_each(delete)
+}
+
+fn of_main_table(link: &Link) -> Result<Vec<Route>, Error> {
+    let routes = route::list(Namespace::Container, &Filter::over(link.index));
+    routes.context(format!("cannot list the routes over `{}`", link.name))
+}
+
+fn replace(route: &Route) -> Result<(), Error> {
+    let table = route.table.unwrap_or(MAIN_TABLE);
+    let replaced = route::replace(Namespace::Container, route);
+    replaced.context(format!("cannot put {route} into routing table {table}"))
+}
+
+fn delete(route: &Route) -> Result<(), Error> {
+    let deleted = route::delete(Namespace::Container, route).found();
+    let doing = format!("cannot remove {route} from the main routing table");
+    deleted.context(doing).map(drop)
+}
+
+/// Fails unless each table has its default route, and with source hints the main table the routes to the subnets.
+pub fn check(config: &Config, link: &Link, ways: &[Way<'_>]) -> Result<(), Error> {
+    for way in ways {
+        if let Some(route) = way.default_route(link) {
+            check::route(&route)?;
+        }
+    }
+    if !config.add_source_hints {
+        return Ok(());
+    }
+    let main = of_main_table(link)?;
+    for hint in ways.iter().map(|way| way.hint(link)) {
+        let is_hint =
+            |route: &&Route| (route.destination, route.source) == (hint.destination, hint.source);
+        if main.iter().find(is_hint).is_none() {
+            let source = hint.source.map(IpAddr::from).expect("a hint has a source");
+            return Err(check::wrong(format!("{hint} from {source} is missing")));
+        }
+    }
+    Ok(())
+}
