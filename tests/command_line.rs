@@ -55,6 +55,7 @@ fn install_replaces_a_running_binary() -> Result<()> {
             "bandwidth",
             "bridge",
             "bridge.weir-replaced",
+            "dummy",
             "firewall",
             "host-local",
             "loopback",
@@ -62,7 +63,9 @@ fn install_replaces_a_running_binary() -> Result<()> {
             "portmap",
             "ptp",
             "static",
+            "tap",
             "tuning",
+            "vrf",
             "weir"
         ]
     );
