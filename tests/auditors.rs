@@ -277,7 +277,7 @@ fn one_command_tells_who_may_change_the_host() -> Result<()> {
         assert!(plugins.contains(&shipped), "{shipped}: {plugins:?}");
     }
     // They change nothing but the container.
-    for inside in ["static", "loopback"] {
+    for inside in ["static", "loopback", "dummy", "tap"] {
         assert!(!plugins.contains(&inside), "{inside}: {plugins:?}");
     }
     assert_eq!(all[0]["capabilities"], json!(["link"]));

@@ -55,6 +55,7 @@ fn install_replaces_a_running_binary() -> Result<()> {
             "bandwidth",
             "bridge",
             "bridge.weir-replaced",
+            "dummy",
             "firewall",
             "host-local",
             "loopback",
@@ -63,7 +64,9 @@ fn install_replaces_a_running_binary() -> Result<()> {
             "ptp",
             "sbr",
             "static",
+            "tap",
             "tuning",
+            "vrf",
             "weir"
         ]
     );

@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 use weir_kit::trace::End;
 use weir_kit::{Call, Container, Node, State, guarded_bridge, weir};
 
+#[path = "crash/container.rs"]
+mod container;
+
 /// How many points of one ADD are tried.
 const POINTS: usize = 50;
 /// How many points of the first ADD of a node.

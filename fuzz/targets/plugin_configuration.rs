@@ -16,6 +16,7 @@ fuzz_target!(|input: (u8, &str)| {
             let _ = (config.mtu(), config.mac(&Args::default()));
             let _ = (config.vlan_interface(), config.port_vlans());
         }),
+        b'd' => read::<dummy::Dummy>(text, |_| {}),
         b'f' => read::<firewall::Firewall>(text, |config| {
             let _ = (config.admin_chain(), config.zone());
         }),
@@ -36,9 +37,13 @@ fuzz_target!(|input: (u8, &str)| {
             let _ = config.gateway(IpFamily::Ipv6);
         }),
         b's' => read::<static_plugin::Static>(text, |_| {}),
+        b'a' => read::<tap::Tap>(text, |config| {
+            let _ = (config.mac(&Args::default()), config.device());
+        }),
         b't' => read::<tuning::Tuning>(text, |config| {
             let _ = config.attributes(&Args::default());
         }),
+        b'v' => read::<vrf::Vrf>(text, |_| {}),
         _ => read::<bandwidth::Bandwidth>(text, |config| {
             let _ = config.shaping();
         }),

@@ -12,6 +12,7 @@ use weir_kit::Outcome;
 
 use crate::compare::differences;
 use crate::normalise;
+use crate::recorded::Steps;
 use crate::side::{Side, with_previous};
 use crate::snapshot::Snapshot;
 
@@ -24,18 +25,19 @@ const LONGEST_POLL: Duration = Duration::from_millis(320);
 
 /// A configuration, and what is there before it is used.
 pub struct Case {
-    config: Value,
+    pub(crate) config: Value,
     /// Configurations of the plugins that come after it in a list.
     chained: Vec<Value>,
     /// Keys that are others for the second container.
     of_second: Vec<(&'static str, Value)>,
-    args: [Option<&'static str>; 2],
+    pub(crate) args: [Option<&'static str>; 2],
     host: Vec<&'static str>,
     in_containers: Vec<&'static str>,
     parameters: Vec<(&'static str, &'static str)>,
     host_parameters: Vec<(&'static str, &'static str)>,
     files: Vec<(&'static str, &'static str)>,
     expected: Expected,
+    is_added_once: bool,
 }
 
 /// What ADD must do for the case to be about what its name says.
@@ -68,6 +70,7 @@ impl Case {
             host_parameters: Vec::new(),
             files: Vec::new(),
             expected: Expected::Success,
+            is_added_once: false,
         }
     }
 
@@ -125,7 +128,7 @@ impl Case {
         self
     }
 
-    fn config_of(&self, container: usize) -> Value {
+    pub(crate) fn config_of(&self, container: usize) -> Value {
         let mut config = self.config.clone();
         for (key, value) in self.of_second.iter().filter(|_| container == 1) {
             config[*key] = value.clone();
@@ -166,6 +169,12 @@ impl Case {
         self
     }
 
+    /// Leaves the ADD of an interface out that is there already.
+    pub fn added_once(mut self) -> Self {
+        self.is_added_once = true;
+        self
+    }
+
     /// ADD must fail on both sides.
     pub fn fails(mut self) -> Self {
         self.expected = Expected::Failure;
@@ -184,6 +193,11 @@ impl Case {
     }
 
     fn try_run(&self) -> Result<()> {
+        self.compared().map(drop)
+    }
+
+    /// Takes both sides through all steps, and returns what they agreed upon.
+    pub(crate) fn compared(&self) -> Result<Steps> {
         let sides = Side::pair(2)?;
         for side in &sides {
             self.prepare(side)?;
@@ -193,12 +207,15 @@ impl Case {
             asked: self.asked(),
             sides,
             before: RefCell::default(),
+            steps: RefCell::default(),
         };
         story.compare_states("before everything", None)?;
-        story.tell()
+        *story.steps.borrow_mut() = Steps::after(&story.before.borrow());
+        story.tell()?;
+        Ok(story.steps.into_inner())
     }
 
-    fn prepare(&self, side: &Side) -> Result<()> {
+    pub(crate) fn prepare(&self, side: &Side) -> Result<()> {
         for line in &self.host {
             side.node.ip(line)?;
         }
@@ -226,7 +243,7 @@ impl Case {
     }
 
     /// Everything that is asked for, to find MACs in.
-    fn asked(&self) -> String {
+    pub(crate) fn asked(&self) -> String {
         format!(
             "{} {:?} {:?} {:?} {:?}",
             self.config, self.chained, self.of_second, self.args, self.host
@@ -248,52 +265,124 @@ struct Story<'c> {
     sides: [Side; 2],
     /// weir's state after the step before.
     before: RefCell<Value>,
+    steps: RefCell<Steps>,
 }
 
 /// The results of one container's ADD: the reference's and weir's.
 type Results = [Option<Value>; 2];
 
-impl Story<'_> {
-    fn tell(&self) -> Result<()> {
-        let one = self.add("ADD", 0, self.case.expected != Expected::Failure)?;
-        self.call("CHECK", 0, "CHECK", &one)?;
-        let two = self.add("ADD of another", 1, self.case.expected == Expected::Success)?;
-        // A list's ADD that fails is followed by DEL, and nothing would be attached any more.
-        if self.case.chained.is_empty() {
-            self.call("ADD again", 0, "ADD", &Results::default())?;
+/// One call in the life of two attachments.
+pub(crate) struct Step {
+    pub(crate) name: &'static str,
+    pub(crate) command: &'static str,
+    pub(crate) container: usize,
+    /// Whether the container's result of ADD is the call's `prevResult`.
+    has_previous: bool,
+    /// Whether the call's own result is the one that the container is attached with.
+    attaches: bool,
+}
+
+const fn step(name: &'static str, command: &'static str, container: usize) -> Step {
+    Step {
+        name,
+        command,
+        container,
+        has_previous: false,
+        attaches: false,
+    }
+}
+
+const fn attaching(name: &'static str, container: usize) -> Step {
+    Step {
+        attaches: true,
+        ..step(name, "ADD", container)
+    }
+}
+
+const fn with_result(name: &'static str, command: &'static str, container: usize) -> Step {
+    Step {
+        has_previous: true,
+        ..step(name, command, container)
+    }
+}
+
+/// An ADD of an interface that is there already. A list's ADD that fails is followed by DEL, and nothing would be
+/// attached any more.
+const ADD_AGAIN: &str = "ADD again";
+
+const STEPS: [Step; 13] = [
+    attaching("ADD", 0),
+    with_result("CHECK", "CHECK", 0),
+    attaching("ADD of another", 1),
+    step(ADD_AGAIN, "ADD", 0),
+    with_result("CHECK with another there", "CHECK", 0),
+    with_result("CHECK of another", "CHECK", 1),
+    step("CHECK without prevResult", "CHECK", 0),
+    with_result("DEL", "DEL", 0),
+    with_result("DEL again", "DEL", 0),
+    with_result("CHECK after DEL", "CHECK", 0),
+    step("ADD after DEL", "ADD", 0),
+    step("DEL without prevResult", "DEL", 0),
+    with_result("DEL of another", "DEL", 1),
+];
+
+impl Case {
+    /// Takes the steps of the case, each with the previous result that it is called with. `call` returns the results
+    /// of a call that succeeded.
+    pub(crate) fn tell<R: Clone + Default>(
+        &self,
+        mut call: impl FnMut(&Step, &R) -> Result<R>,
+    ) -> Result<()> {
+        let is_added_once = self.is_added_once || !self.chained.is_empty();
+        let is_left_out = |step: &&Step| is_added_once && step.name == ADD_AGAIN;
+        let mut results = [R::default(), R::default()];
+        for step in STEPS.iter().filter(|step| !is_left_out(step)) {
+            let own = &mut results[step.container];
+            let none = R::default();
+            let result = call(step, if step.has_previous { own } else { &none })?;
+            if step.attaches {
+                *own = result;
+            }
         }
-        self.call("CHECK with another there", 0, "CHECK", &one)?;
-        self.call("CHECK of another", 1, "CHECK", &two)?;
-        self.call("CHECK without prevResult", 0, "CHECK", &Results::default())?;
-        self.call("DEL", 0, "DEL", &one)?;
-        self.call("DEL again", 0, "DEL", &one)?;
-        self.call("CHECK after DEL", 0, "CHECK", &one)?;
-        self.call("ADD after DEL", 0, "ADD", &Results::default())?;
-        self.call("DEL without prevResult", 0, "DEL", &Results::default())?;
-        self.call("DEL of another", 1, "DEL", &two)?;
         Ok(())
     }
 
-    fn add(&self, step: &str, container: usize, must_succeed: bool) -> Result<Results> {
-        let results = self.call(step, container, "ADD", &Results::default())?;
-        for (side, result) in self.sides.iter().zip(&results) {
+    /// Whether the step is one that must succeed or must fail, and which.
+    pub(crate) fn must_succeed(&self, step: &Step) -> Option<bool> {
+        let expected = match step.container {
+            0 => self.expected != Expected::Failure,
+            _ => self.expected == Expected::Success,
+        };
+        step.attaches.then_some(expected)
+    }
+}
+
+impl Story<'_> {
+    fn tell(&self) -> Result<()> {
+        self.case.tell(|step, previous| {
+            let results = self.call(step, previous)?;
+            if let Some(must_succeed) = self.case.must_succeed(step) {
+                self.expect_success(step, &results, must_succeed)?;
+            }
+            Ok(results)
+        })
+    }
+
+    fn expect_success(&self, step: &Step, results: &Results, expected: bool) -> Result<()> {
+        let step = step.name;
+        for (side, result) in self.sides.iter().zip(results) {
             let whose = side.whose;
             ensure!(
-                result.is_some() == must_succeed,
-                "{step}: {whose:?}: expected success to be {must_succeed}: {result:?}"
+                result.is_some() == expected,
+                "{step}: {whose:?}: expected success to be {expected}: {result:?}"
             );
         }
-        Ok(results)
+        Ok(())
     }
 
     /// One call on both sides, compared. The results are those of calls that succeeded.
-    fn call(
-        &self,
-        step: &str,
-        container: usize,
-        command: &str,
-        previous: &Results,
-    ) -> Result<Results> {
+    fn call(&self, step: &Step, previous: &Results) -> Result<Results> {
+        let (command, container) = (step.command, step.container);
         if command == "CHECK" && !self.can_check(previous)? {
             return Ok(Results::default());
         }
@@ -307,28 +396,34 @@ impl Story<'_> {
             .each_ref()
             .map(|outcome| outcome.stdout.trim())
             .join("\n");
-        self.compare(step, command, &outcomes)
-            .with_context(|| texts)?;
+        self.compare(step, &outcomes).with_context(|| texts)?;
         Ok(outcomes.map(|outcome| outcome.succeeded().then(|| outcome.document())))
     }
 
-    fn compare(&self, step: &str, command: &str, outcomes: &[Outcome; 2]) -> Result<()> {
+    fn compare(&self, step: &Step, outcomes: &[Outcome; 2]) -> Result<()> {
         let now = self.snapshots()?;
-        if !self.is_intended(command, outcomes) {
+        let is_intended = self.is_intended(step.command, outcomes);
+        let outcome = if is_intended {
+            Value::Null
+        } else {
             self.compare_outcomes(outcomes, &now)
-                .with_context(|| step.to_owned())?;
-        }
+                .with_context(|| step.name)?
+        };
         let has_failed = |outcome: &Outcome| !outcome.succeeded();
-        if command == "ADD" && outcomes.iter().all(has_failed) {
+        let mut known = None;
+        if step.command == "ADD" && outcomes.iter().all(has_failed) {
             self.expect_nothing_new(&now[1])
-                .with_context(|| step.to_owned())?;
+                .with_context(|| step.name)?;
             normalise::intended_nothing_left_after_failure(&self.sides, &now)?;
         } else if outcomes.iter().any(has_failed) {
             normalise::intended_unused_store(&self.sides, &now)?;
         } else {
-            return self.compare_states(step, Some(now));
+            known = Some(now);
         }
-        self.compare_states(step, None)
+        self.compare_states(step.name, known)?;
+        let mut steps = self.steps.borrow_mut();
+        steps.note(step.name, outcome, &self.before.borrow());
+        Ok(())
     }
 
     fn snapshots(&self) -> Result<[Snapshot; 2]> {
@@ -371,6 +466,7 @@ impl Story<'_> {
                     || normalise::intended_check_of_route_without_next_hop(reference)
                     || normalise::intended_check_of_moved_route(&self.case.chained, reference)
             }
+            "CHECK" => normalise::intended_check_of_tap(&self.case.config, reference),
             "DEL" if weir.succeeded() => {
                 normalise::intended_del_of_gone_interface(&self.case.chained, reference)
                     || self.case.expected == Expected::Failure
@@ -380,18 +476,20 @@ impl Story<'_> {
         }
     }
 
-    fn compare_outcomes(&self, outcomes: &[Outcome; 2], now: &[Snapshot; 2]) -> Result<()> {
+    /// Returns what came of the call on both sides.
+    fn compare_outcomes(&self, outcomes: &[Outcome; 2], now: &[Snapshot; 2]) -> Result<Value> {
         let normal = |index: usize| {
             let (side, config) = (&self.sides[index], &self.case.config);
             normalise::outcome(&outcomes[index], side, &now[index], config, &self.asked)
         };
-        let differing = differences(&normal(0), &normal(1));
+        let (reference, weir) = (normal(0), normal(1));
+        let differing = differences(&reference, &weir);
         ensure!(
             differing.is_empty(),
             "outcomes differ:\n  {}",
             differing.join("\n  ")
         );
-        Ok(())
+        Ok(reference)
     }
 
     /// Waits until the states of both sides are the same, beginning with those that are known; an

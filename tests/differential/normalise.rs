@@ -86,6 +86,7 @@ fn space(space: &Space, roles: &Roles, asked: &str) -> Value {
         let mut normal = without_chance(link, roles);
         normal["address"] = json!(mac_role(link, asked));
         intended_queues(&mut normal);
+        intended_header(&mut normal);
         intended_owner(&mut normal);
         intended_addresses(&mut normal);
         (name, normal)
@@ -177,6 +178,15 @@ fn intended_queues(link: &mut Value) {
     }
 }
 
+/// Whether packets of a TAP device have a header of offloads is for who opens it to say, each time. The reference asks
+/// for one where the configuration names an owner and a group, and otherwise not.
+fn intended_header(link: &mut Value) {
+    let info = link.pointer_mut("/linkinfo/info_data");
+    if let Some(keys) = info.and_then(Value::as_object_mut) {
+        keys.remove("vnet_hdr");
+    }
+}
+
 /// weir writes into the alias of each link of the host that it makes whose that is.
 fn intended_owner(link: &mut Value) {
     if let Some(keys) = link.as_object_mut() {
@@ -240,10 +250,19 @@ fn result(mut result: Value, side: &Side, now: &Snapshot, asked: &str) -> Value 
     let roles = Roles::of(now);
     let interfaces = result.get_mut("interfaces").and_then(Value::as_array_mut);
     for interface in interfaces.into_iter().flatten() {
+        intended_mtu(interface);
         normalise_interface(interface, side, now, &roles, asked);
     }
     intended_empty_keys(&mut result);
     result
+}
+
+/// weir names the MTU of each interface, from version 1.1.0 of the specification on, which has the key; most reference
+/// plugins do not.
+fn intended_mtu(interface: &mut Value) {
+    if let Some(keys) = interface.as_object_mut() {
+        keys.remove("mtu");
+    }
 }
 
 /// An interface's MAC must be the one that it has in the kernel.
@@ -285,6 +304,12 @@ fn intended_empty_keys(result: &mut Value) {
 /// reference's host-local and loopback do without.
 pub fn intended_check_needs_previous_result(plugin: &str) -> bool {
     !["host-local", "loopback", "sbr"].contains(&plugin)
+}
+
+/// weir's CHECK of `tap` looks at the device. The reference's looks at addresses and routes only, and so finds nothing
+/// wrong where there are none.
+pub fn intended_check_of_tap(config: &Value, reference: &Outcome) -> bool {
+    config["type"] == "tap" && config.get("ipam").is_none() && reference.succeeded()
 }
 
 /// weir's CHECK of a layer-2 network looks at its links. The reference's (up to 1.9.1 at least) runs

@@ -22,6 +22,7 @@ pub mod page;
 mod peers;
 pub mod plugin;
 pub mod probe;
+pub mod recording;
 pub mod state;
 pub mod throughput;
 pub mod trace;

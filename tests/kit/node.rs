@@ -22,9 +22,10 @@ pub struct Node {
 }
 
 /// The plugins inside the binary.
-pub const STANDARD: [&str; 10] = [
+pub const STANDARD: [&str; 13] = [
     "bandwidth",
     "bridge",
+    "dummy",
     "firewall",
     "host-local",
     "loopback",
@@ -32,7 +33,9 @@ pub const STANDARD: [&str; 10] = [
     "ptp",
     "sbr",
     "static",
+    "tap",
     "tuning",
+    "vrf",
 ];
 
 /// A container: a network namespace with an id that no other test has.

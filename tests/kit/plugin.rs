@@ -17,6 +17,19 @@ use super::trace;
 /// Where Debian puts the reference plugins.
 pub const REFERENCE: &str = "/usr/lib/cni";
 
+/// Names a directory of reference plugins of another version.
+pub const ANOTHER_REFERENCE: &str = "WEIR_REFERENCE";
+
+/// Whether the reference plugins are of another version than Debian's.
+pub fn is_another_reference() -> bool {
+    std::env::var_os(ANOTHER_REFERENCE).is_some()
+}
+
+/// Returns where the reference plugins are.
+pub fn reference_directory() -> String {
+    std::env::var(ANOTHER_REFERENCE).unwrap_or_else(|_| REFERENCE.to_owned())
+}
+
 /// One call of a plugin.
 #[derive(Clone, Debug)]
 pub struct Call {
@@ -53,7 +66,7 @@ pub fn weir(
 /// A call of a reference plugin.
 pub fn reference(plugin: &str, command: &str, container: &Container, config: &Value) -> Call {
     Call::new(
-        &Path::new(REFERENCE).join(plugin),
+        &Path::new(&reference_directory()).join(plugin),
         command,
         container,
         config,

@@ -1,0 +1,139 @@
+//! Whole commands on the fake host.
+
+use weir_sdk::link::{self, Changes};
+use weir_sdk::testing::{FakeHost, Invocation, SANDBOX};
+use weir_sdk::{AddResult, Code, ErrorCode, IpConfig, Namespace, address, codes, sysctl};
+
+use super::Dummy;
+
+const CONFIG: &str = r#"{"type": "dummy", "ipam": {"type": "static"}}"#;
+
+/// A host whose IPAM plugin assigns an address of each family.
+fn host() -> FakeHost {
+    let host = FakeHost::new();
+    let ip = |address: &str| IpConfig {
+        interface: None,
+        address: address.parse().unwrap(),
+        gateway: None,
+    };
+    host.answer_ipam(Ok(AddResult {
+        ips: vec![ip("10.1.0.5/24"), ip("fd00::5/64")],
+        ..AddResult::default()
+    }));
+    host
+}
+
+fn links() -> Vec<String> {
+    let links = link::list(Namespace::Container, None, None).unwrap();
+    links.into_iter().map(|link| link.name).collect()
+}
+
+#[test]
+fn what_add_makes_passes_check_and_goes_with_del() {
+    let host = host();
+    let result = host.add::<Dummy>(&Invocation::new(CONFIG)).unwrap();
+    let [eth0] = &result.interfaces[..] else {
+        panic!("{result:?}");
+    };
+    assert_eq!(
+        (eth0.name.as_str(), eth0.sandbox.as_deref()),
+        ("eth0", Some(SANDBOX))
+    );
+    assert!(result.ips.iter().all(|ip| ip.interface == Some(0)));
+    let made = link::get(Namespace::Container, "eth0").unwrap();
+    assert_eq!((made.kind.as_str(), made.up), ("dummy", true));
+    assert_eq!(made.mac_text(), eth0.mac);
+    assert_eq!(
+        address::list(Namespace::Container, "eth0", None)
+            .unwrap()
+            .len(),
+        2
+    );
+    let kept = "net.ipv6.conf.eth0.keep_addr_on_down";
+    assert_eq!(sysctl::read(Namespace::Container, kept).unwrap(), "1");
+
+    let attached = Invocation::new(CONFIG).with_previous(result);
+    host.check::<Dummy>(&attached).unwrap();
+    host.del::<Dummy>(&attached).unwrap();
+    assert_eq!(links(), ["lo"]);
+    host.del::<Dummy>(&attached).unwrap();
+}
+
+#[test]
+fn del_finds_the_interface_under_another_name_and_leaves_others_alone() {
+    let host = host();
+    let other = Invocation::new(CONFIG).with_ifname("net1");
+    host.add::<Dummy>(&Invocation::new(CONFIG)).unwrap();
+    host.add::<Dummy>(&other).unwrap();
+    host.arrange(|| {
+        let renamed = Changes {
+            name: Some("mine".to_owned()),
+            ..Changes::default()
+        };
+        link::update(Namespace::Container, "eth0", renamed).unwrap();
+    });
+    host.del::<Dummy>(&Invocation::new(CONFIG)).unwrap();
+    assert_eq!(links(), ["lo", "net1"]);
+    host.remove_container();
+    host.forget_calls();
+    host.del::<Dummy>(&other).unwrap();
+    assert_eq!(host.changes(), ["ipam.del"]);
+}
+
+#[test]
+fn check_notices_what_is_not_as_add_left_it() {
+    let damages: [(&str, fn()); 3] = [
+        ("is down", || {
+            link::set_down(Namespace::Container, "eth0").unwrap()
+        }),
+        ("address 10.1.0.5/24 is missing", || {
+            let address = "10.1.0.5/24".parse().unwrap();
+            address::delete(Namespace::Container, "eth0", address).unwrap();
+        }),
+        ("does not exist", || {
+            link::delete(Namespace::Container, "eth0").unwrap()
+        }),
+    ];
+    for (expected, damage) in damages {
+        let host = host();
+        let result = host.add::<Dummy>(&Invocation::new(CONFIG)).unwrap();
+        damage();
+        let attached = Invocation::new(CONFIG).with_previous(result);
+        let error = host.check::<Dummy>(&attached).unwrap_err();
+        assert_eq!(error.code, codes::NOT_AS_ATTACHED);
+        assert!(error.msg.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn an_add_that_fails_anywhere_leaves_nothing() {
+    for function in ["link.create", "ipam.add", "sysctl.write", "address.add"] {
+        let host = host();
+        host.fail_next(function, ErrorCode::Invalid);
+        host.add::<Dummy>(&Invocation::new(CONFIG)).unwrap_err();
+        assert_eq!(links(), ["lo"], "{function}");
+    }
+}
+
+#[test]
+fn a_taken_name_and_a_network_without_addresses_are_refused() {
+    let host = host();
+    host.create_pair("veth0", "eth0").unwrap();
+    let error = host.add::<Dummy>(&Invocation::new(CONFIG)).unwrap_err();
+    assert_eq!(error.code, codes::EXISTS);
+    for config in [r#"{"type": "dummy"}"#, r#"{"type": "dummy", "ipam": {}}"#] {
+        let error = host.add::<Dummy>(&Invocation::new(config)).unwrap_err();
+        assert_eq!(error.code, Code::INVALID_CONFIG);
+        assert!(error.msg.contains("ipam: key `type` is missing"), "{error}");
+    }
+}
+
+#[test]
+fn status_and_gc_are_the_ipam_plugins() {
+    let host = host();
+    for function in ["ipam.status", "ipam.gc"] {
+        host.fail_next(function, ErrorCode::Exhausted);
+    }
+    host.status::<Dummy>(&Invocation::new(CONFIG)).unwrap_err();
+    host.gc::<Dummy>(&Invocation::new(CONFIG), &[]).unwrap_err();
+}

@@ -1,0 +1,104 @@
+//! The plugin `tap`: gives a container a persistent TAP device, which a virtual machine in the container opens as its
+//! network card.
+//!
+//! Errors in the configuration have code 7, the SDK's codes are in [`weir_sdk::codes`].
+
+pub mod config;
+#[cfg(test)]
+mod tests;
+
+use weir_sdk::check::{self, wrong};
+use weir_sdk::link::{self, Link, NewKind, NewLink};
+use weir_sdk::{
+    AddResult, Context, Error, GcRequest, Namespace, Plugin, Request, StatusRequest, interface,
+};
+
+use config::Config;
+
+/// The plugin.
+pub struct Tap;
+
+/// The kind of the interface.
+const KIND: &str = "tun";
+
+/// Where the interface is in the result.
+const INTERFACE: u32 = 0;
+
+impl Plugin for Tap {
+    type Config = Config;
+
+    fn add(request: Request<Config>) -> Result<AddResult, Error> {
+        let config = &request.config;
+        let ifname = request.ifname.as_str();
+        let bridge = bridge(config)?;
+        let link = interface::create(
+            &request,
+            NewLink {
+                mac: config.mac(&request.args)?.map(Into::into),
+                mtu: config.mtu(),
+                master: bridge.as_ref().map(Into::into),
+                ..NewLink::new(Namespace::Container, ifname, NewKind::Tap(config.device()))
+            },
+        )?;
+        let mut result = AddResult::default();
+        if config.ipam.is_configured() {
+            result = config.ipam.assign(INTERFACE)?;
+            interface::set_parameter(ifname, "ipv4.conf", "arp_notify", "1");
+            interface::configure(ifname, &result)?;
+        }
+        result.interfaces = vec![interface::of_container(&link, request.sandbox)];
+        config.dns.apply(&mut result.dns);
+        Ok(result)
+    }
+
+    fn del(request: Request<Config>) -> Result<(), Error> {
+        interface::delete_own(&request, KIND)?;
+        // Last: the address must not be free while something still uses it.
+        request.config.ipam.del()
+    }
+
+    fn check(request: Request<Config>) -> Result<(), Error> {
+        request.config.ipam.check()?;
+        let link = check::attached(&request, KIND)?;
+        match bridge(&request.config)? {
+            Some(bridge) if link.master != Some(bridge.index) => Err(wrong(format!(
+                "`{}` is not a port of bridge `{}`",
+                link.name, bridge.name
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn status(request: StatusRequest<Config>) -> Result<(), Error> {
+        request.config.ipam.status()
+    }
+
+    fn gc(request: GcRequest<Config>) -> Result<(), Error> {
+        request.config.ipam.gc()
+    }
+
+    fn validate(config: &Config) -> Result<(), Error> {
+        config.validate()
+    }
+}
+
+/// Returns the bridge in the container that the device is to be a port of; none without the key.
+fn bridge(config: &Config) -> Result<Option<Link>, Error> {
+    let name = config.bridge.as_str();
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let found = link::find(Namespace::Container, name);
+    let found = found.context(format!("cannot look up bridge `{name}` in the container"))?;
+    match found.filter(|link| link.kind == "bridge") {
+        Some(bridge) => Ok(Some(bridge)),
+        None => Err(Error::invalid_config(format!(
+            "bridge: the container has no bridge `{name}`"
+        ))
+        .with_details(
+            "the bridge is in the container, not on the host: whoever makes it must do so before this plugin runs",
+        )),
+    }
+}
+
+weir_sdk::export!(Tap);

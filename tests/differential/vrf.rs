@@ -1,0 +1,43 @@
+//! Configurations of `vrf`, after `bridge` and `ptp`.
+
+use serde_json::{Value, json};
+
+use crate::case::{Case, in_machine_cases};
+
+/// A VRF with these keys, for an interface of a bridge with addresses of host-local with those.
+fn vrf(keys: Value, ipam: Value) -> Case {
+    let mut plugin = keys;
+    plugin["type"] = json!("vrf");
+    Case::bridge(json!({}), ipam).then(plugin)
+}
+
+fn ipv4() -> Value {
+    json!({"subnet": "10.1.0.0/24"})
+}
+
+fn dual_stack() -> Value {
+    json!({"ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]]})
+}
+
+fn red(ipam: Value) -> Case {
+    vrf(json!({"vrfname": "red"}), ipam)
+}
+
+in_machine_cases! {
+    ipv4_alone: red(ipv4());
+    ipv6_alone: red(json!({"subnet": "fd00:1::/64"}));
+    both_families: red(dual_stack());
+    a_table_of_its_own: vrf(json!({"vrfname": "red", "table": 1001}), dual_stack());
+    another_vrf_is_there: red(ipv4()).in_containers("link add blue type vrf table 1");
+    the_vrf_is_there: vrf(json!({"vrfname": "red", "table": 7}), ipv4())
+        .in_containers("link add red type vrf table 7");
+    the_vrf_has_another_table: vrf(json!({"vrfname": "red", "table": 8}), ipv4())
+        .in_containers("link add red type vrf table 7")
+        .fails();
+    the_name_is_a_dummys: red(ipv4()).in_containers("link add red type dummy").fails();
+    no_name: vrf(json!({}), ipv4()).fails();
+    ipv6_addresses_are_kept: red(dual_stack()).parameter("ipv6/conf/all/keep_addr_on_down", "1");
+    version_0_3_1: red(dual_stack()).with("cniVersion", json!("0.3.1"));
+    version_0_4_0: red(dual_stack()).with("cniVersion", json!("0.4.0"));
+    version_1_0_0: red(dual_stack()).with("cniVersion", json!("1.0.0"));
+}
