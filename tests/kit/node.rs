@@ -22,16 +22,19 @@ pub struct Node {
 }
 
 /// The plugins inside the binary.
-pub const STANDARD: [&str; 9] = [
+pub const STANDARD: [&str; 12] = [
     "bandwidth",
     "bridge",
     "firewall",
     "host-local",
+    "ipvlan",
     "loopback",
+    "macvlan",
     "portmap",
     "ptp",
     "static",
     "tuning",
+    "vlan",
 ];
 
 /// A container: a network namespace with an id that no other test has.
