@@ -369,6 +369,7 @@ impl Story<'_> {
             "CHECK" if weir.succeeded() => {
                 normalise::intended_check_of_layer_2(&self.case.config, reference)
                     || normalise::intended_check_of_route_without_next_hop(reference)
+                    || normalise::intended_check_without_master(reference)
             }
             "DEL" if self.case.expected == Expected::Failure => {
                 normalise::intended_del_of_refused_configuration(reference, weir)

@@ -8,10 +8,9 @@ pub mod config;
 #[cfg(test)]
 mod tests;
 
-use weir_sdk::check::wrong;
-use weir_sdk::link::{Details, IpvlanMode, Link, NewIpvlan, NewKind};
+use weir_sdk::link::{Details, NewIpvlan, NewKind};
 use weir_sdk::lower::{self, Lower, Master, Settings};
-use weir_sdk::{AddResult, Error, GcRequest, Plugin, Request, StatusRequest, interface};
+use weir_sdk::{AddResult, Error, GcRequest, Plugin, Request, StatusRequest, check, interface};
 
 use config::Config;
 
@@ -59,7 +58,10 @@ impl Plugin for Ipvlan {
         let config = &request.config;
         config.ipam.check()?;
         let link = lower::check(&request, config.master(), KIND)?;
-        check_mode(&link, config.mode()?)
+        match link.details {
+            Details::Ipvlan(mode) => check::property(&link, "mode", config.mode()?, mode),
+            _ => Ok(()),
+        }
     }
 
     fn status(request: StatusRequest<Config>) -> Result<(), Error> {
@@ -111,26 +113,6 @@ fn kind(config: &Config, lower: &Lower) -> Result<NewKind, Error> {
         lower_namespace: lower.namespace,
         mode: config.mode()?,
     }))
-}
-
-fn check_mode(link: &Link, expected: IpvlanMode) -> Result<(), Error> {
-    match link.details {
-        Details::Ipvlan(found) if found != expected => {
-            let (name, expected, found) = (&link.name, word(expected), word(found));
-            Err(wrong(format!(
-                "interface `{name}`: expected mode {expected}, found {found}"
-            )))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn word(mode: IpvlanMode) -> &'static str {
-    match mode {
-        IpvlanMode::L2 => "l2",
-        IpvlanMode::L3 => "l3",
-        IpvlanMode::L3s => "l3s",
-    }
 }
 
 weir_sdk::export!(Ipvlan);

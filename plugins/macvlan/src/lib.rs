@@ -9,10 +9,9 @@ pub mod config;
 #[cfg(test)]
 mod tests;
 
-use weir_sdk::check::wrong;
-use weir_sdk::link::{Details, Link, MacvlanMode, NewKind, NewMacvlan};
+use weir_sdk::link::{Details, NewKind, NewMacvlan};
 use weir_sdk::lower::{self, Lower, Settings};
-use weir_sdk::{AddResult, Error, GcRequest, Plugin, Request, StatusRequest, interface};
+use weir_sdk::{AddResult, Error, GcRequest, Plugin, Request, StatusRequest, check, interface};
 
 use config::Config;
 
@@ -54,7 +53,10 @@ impl Plugin for Macvlan {
         let config = &request.config;
         config.ipam.check()?;
         let link = lower::check(&request, config.master(), KIND)?;
-        check_mode(&link, config.mode()?)
+        match link.details {
+            Details::Macvlan(mode) => check::property(&link, "mode", config.mode()?, mode),
+            _ => Ok(()),
+        }
     }
 
     fn status(request: StatusRequest<Config>) -> Result<(), Error> {
@@ -77,28 +79,6 @@ fn kind(config: &Config, lower: &Lower) -> Result<NewKind, Error> {
         mode: config.mode()?,
         bc_queue_len: Some(config.bcqueuelen).filter(|length| *length != 0),
     }))
-}
-
-fn check_mode(link: &Link, expected: MacvlanMode) -> Result<(), Error> {
-    match link.details {
-        Details::Macvlan(found) if found != expected => {
-            let (name, expected, found) = (&link.name, word(expected), word(found));
-            Err(wrong(format!(
-                "interface `{name}`: expected mode {expected}, found {found}"
-            )))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn word(mode: MacvlanMode) -> &'static str {
-    match mode {
-        MacvlanMode::Private => "private",
-        MacvlanMode::Vepa => "vepa",
-        MacvlanMode::Bridge => "bridge",
-        MacvlanMode::Passthru => "passthru",
-        MacvlanMode::Source => "source",
-    }
 }
 
 weir_sdk::export!(Macvlan);

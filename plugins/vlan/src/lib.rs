@@ -8,10 +8,11 @@ pub mod config;
 #[cfg(test)]
 mod tests;
 
-use weir_sdk::check::wrong;
 use weir_sdk::link::{Details, Link, NewKind, NewVlan, VlanProtocol};
 use weir_sdk::lower::{self, Lower, Settings};
-use weir_sdk::{AddResult, Error, GcRequest, Plugin, Request, StatusRequest, codes, interface};
+use weir_sdk::{
+    AddResult, Error, GcRequest, Plugin, Request, StatusRequest, check, codes, interface,
+};
 
 use config::Config;
 
@@ -45,7 +46,15 @@ impl Plugin for Vlan {
         let config = &request.config;
         config.ipam.check()?;
         let link = lower::check(&request, config.master(), KIND)?;
-        check_link(config, &link)
+        if let Details::Vlan(id) = link.details {
+            check::property(&link, "VLAN", config.vlan()?, id)?;
+        }
+        let expected = if config.mtu == 0 {
+            link.mtu
+        } else {
+            config.mtu
+        };
+        check::property(&link, "MTU", expected, link.mtu)
     }
 
     fn status(request: StatusRequest<Config>) -> Result<(), Error> {
@@ -88,26 +97,6 @@ fn create(request: &Request<Config>, lower: &Lower) -> Result<Link, Error> {
         }
         error
     })
-}
-
-fn check_link(config: &Config, link: &Link) -> Result<(), Error> {
-    let Link { name, mtu, .. } = link;
-    match link.details {
-        Details::Vlan(found) if i64::from(found) != config.vlan_id => {
-            let expected = config.vlan_id;
-            return Err(wrong(format!(
-                "interface `{name}`: expected VLAN {expected}, found {found}"
-            )));
-        }
-        _ => {}
-    }
-    if config.mtu != 0 && config.mtu != *mtu {
-        let expected = config.mtu;
-        return Err(wrong(format!(
-            "interface `{name}`: expected MTU {expected}, found {mtu}"
-        )));
-    }
-    Ok(())
 }
 
 weir_sdk::export!(Vlan);

@@ -7,9 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Capabilities;
 use super::facts::flaw_of_name;
-use super::pattern::{Pattern, is_glob};
 
 /// The placeholder for every name that the list has. It stands alone: as a whole name, or as a whole part of a key.
 pub const HOST_INTERFACES: &str = "{hostInterfaces}";
@@ -44,17 +42,27 @@ impl HostInterfaces {
 
     /// Whether the list has the name itself, and not only a glob that matches it.
     pub fn has_literally(&self, name: &str) -> bool {
-        let is_literal = |own: &&HostInterface| !is_glob(own.glob.as_str());
         self.names
             .iter()
-            .filter(is_literal)
-            .any(|own| own.glob.as_str() == name)
+            .any(|own| own.is_literal() && own.glob.as_str() == name)
     }
 
     /// The names and globs, as they were written.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|own| own.glob.as_str())
     }
+}
+
+impl HostInterface {
+    /// Whether it has no wildcard.
+    fn is_literal(&self) -> bool {
+        is_literal(self.glob.as_str())
+    }
+}
+
+/// Whether a text has nothing that a glob would have to escape.
+fn is_literal(text: &str) -> bool {
+    glob::Pattern::escape(text) == text
 }
 
 impl TryFrom<String> for HostInterface {
@@ -65,7 +73,7 @@ impl TryFrom<String> for HostInterface {
         if text.contains(['{', '}']) {
             return Err(format!("`{text}` has a brace; {example}"));
         }
-        if !is_glob(&text)
+        if is_literal(&text)
             && let Some(flaw) = flaw_of_name(&text)
         {
             return Err(format!("{flaw}; {example}"));
@@ -79,33 +87,6 @@ impl TryFrom<String> for HostInterface {
 impl From<HostInterface> for String {
     fn from(name: HostInterface) -> Self {
         name.glob.as_str().to_owned()
-    }
-}
-
-impl Capabilities {
-    /// Whether a decision can depend on the list: a rule refers to it, or lets links of the host be moved, of which a
-    /// default route's must be named there.
-    pub fn need_host_interfaces(&self) -> bool {
-        let refer = |links: &Option<Vec<Pattern>>| {
-            let mut links = links.iter().flatten();
-            links.any(|pattern| pattern.to_string().contains(HOST_INTERFACES))
-        };
-        let Self {
-            link,
-            address,
-            route,
-            neighbour,
-            traffic,
-            sysctl,
-            ..
-        } = self;
-        link.iter()
-            .any(|rule| refer(&rule.names) || rule.may_move_from_host())
-            || address.iter().any(|rule| refer(&rule.links))
-            || route.iter().any(|rule| refer(&rule.links))
-            || neighbour.iter().any(|rule| refer(&rule.links))
-            || traffic.iter().any(|rule| refer(&rule.links))
-            || sysctl.iter().any(|rule| refer(&rule.keys))
     }
 }
 

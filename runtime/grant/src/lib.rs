@@ -77,6 +77,7 @@ pub mod ipam;
 pub mod link;
 mod namespace;
 pub mod native;
+mod needed;
 pub mod neighbour;
 pub mod operation;
 pub mod operation_names;

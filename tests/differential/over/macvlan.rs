@@ -1,46 +1,26 @@
 //! Configurations of `macvlan`. The reference is older than `linkInContainer` and `bcqueuelen`.
 
+use anyhow::Result;
 use serde_json::{Value, json};
 
+use super::{dual_stack, ipv4};
 use crate::case::{Case, cases};
 
-/// `macvlan` over `eth1` with these keys, without `ipam`.
 fn layer_2(keys: Value) -> Case {
-    over_default_route(keys).with("master", json!("eth1"))
+    super::over_eth1("macvlan", keys)
 }
 
-/// The same without `master`, on a host with the interfaces `eth1` and `eth2`.
 fn over_default_route(keys: Value) -> Case {
-    Case::new(keys)
-        .with("type", json!("macvlan"))
-        .host("link add eth1 type veth peer name wire1")
-        .host("link add eth2 type veth peer name wire2")
-        .host("link set eth1 up")
-        .host("link set wire1 up")
-        .host("link set eth2 up")
-        .host("link set wire2 up")
+    super::over_default_route("macvlan", keys)
 }
 
-/// `macvlan` over `eth1` with these keys, and host-local with those.
 fn macvlan(keys: Value, ipam: Value) -> Case {
-    let case = layer_2(keys).with("ipam", ipam);
-    case.with_ipam("type", json!("host-local"))
-}
-
-fn ipv4() -> Value {
-    json!({"subnet": "10.1.0.0/24"})
-}
-
-fn dual_stack() -> Value {
-    json!({
-        "ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]],
-        "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}],
-    })
+    super::addressed("macvlan", keys, ipam)
 }
 
 cases! {
     ipv4_alone: macvlan(json!({}), ipv4());
-    ipv6_alone: macvlan(json!({}), json!({"subnet": "fd00:1::/64", "routes": [{"dst": "::/0"}]}));
+    ipv6_alone: macvlan(json!({}), super::ipv6());
     dual_stack_with_default_routes: macvlan(json!({"mode": "bridge"}), dual_stack());
     ipv6_is_off_in_the_containers:
         macvlan(json!({}), json!({"subnet": "fd00:1::/64"}))
@@ -61,6 +41,12 @@ cases! {
         over_default_route(json!({}))
             .host("address add 192.0.2.1/24 dev eth2")
             .host("route add default via 192.0.2.2 dev eth2");
+    the_master_of_an_ipv6_default_route:
+        over_default_route(json!({}))
+            .host("-6 address add 2001:db8::1/64 dev eth2 nodad")
+            .host("-6 route add default via 2001:db8::2 dev eth2");
+    addresses_of_static: layer_2(json!({"ipam": super::of_static("10.1.0.7/24")}))
+        .of_second("ipam", super::of_static("10.1.0.8/24"));
     no_default_route: over_default_route(json!({})).fails();
     no_such_master: macvlan(json!({}), ipv4()).with("master", json!("eth9")).fails();
     a_master_that_is_down: macvlan(json!({}), ipv4()).host("link set eth1 down");
@@ -101,4 +87,30 @@ cases! {
     version_0_4: macvlan(json!({"cniVersion": "0.4.0"}), dual_stack());
     tuning_comes_after_it:
         macvlan(json!({}), ipv4()).then(json!({"type": "tuning", "sysctl": {"net.ipv4.conf.eth0.rp_filter": "2"}}));
+}
+
+#[test]
+fn a_master_in_the_container() -> Result<()> {
+    let link = super::in_container("macvlan", json!({"bcqueuelen": 2000}))?;
+    assert_eq!(link["link"], "net1", "{link:#}");
+    let data = &link["linkinfo"]["info_data"];
+    assert_eq!(
+        (&data["mode"], &data["bcqueuelen"]),
+        (&json!("bridge"), &json!(2000)),
+        "{data:#}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_mac_and_passthru_over_a_master_in_the_container() -> Result<()> {
+    let link = super::in_container("macvlan", json!({"mac": "02:00:00:00:00:07"}))?;
+    assert_eq!(link["address"], "02:00:00:00:00:07", "{link:#}");
+    // Without a name, it is that of the container's default route.
+    let link = super::in_container("macvlan", json!({"mode": "passthru", "master": ""}))?;
+    assert_eq!(
+        link["linkinfo"]["info_data"]["mode"], "passthru",
+        "{link:#}"
+    );
+    Ok(())
 }
