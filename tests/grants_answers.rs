@@ -576,3 +576,51 @@ fn what_weir_may_do_itself_is_explained() -> Result<()> {
     assert_eq!((code, &told["allowed"]), (3, &json!(false)), "{told:#}");
     Ok(())
 }
+
+/// The node's list of interfaces is what `{hostInterfaces}` stands for, and whoever is denied one is told how to list it.
+#[test]
+fn interfaces_of_the_host_are_those_that_the_node_lists() -> Result<()> {
+    let node = Node::create()?;
+    let question = |name: &str, network: &str| {
+        let name = format!("name={name}");
+        let words = [
+            "grants",
+            "explain",
+            "macvlan",
+            "link.get",
+            "namespace=host",
+            "kind=physical",
+        ];
+        json_of(
+            &node,
+            &[&words[..], &[&name, "--network", network]].concat(),
+        )
+    };
+    let line =
+        r#"to let networks use `eth1`, add `"hostInterfaces": ["eth1"]` to /etc/weir/weir.json"#;
+    let (code, told) = question("eth1", "team/lan")?;
+    assert_eq!((code, &told["to_list"]), (3, &json!(line)), "{told:#}");
+    // A file that root wrote is the owner's word already.
+    assert_eq!(question("eth1", "lan")?.0, 0);
+
+    fs::create_dir_all(node.root().join("etc/weir"))?;
+    let settings = json!({ "hostInterfaces": ["eth1", "ens*"] });
+    fs::write(node.root().join("etc/weir/weir.json"), settings.to_string())?;
+    for (name, expected) in [("eth1", 0), ("ens3", 0), ("eth0", 3)] {
+        let (code, told) = question(name, "team/lan")?;
+        assert_eq!(code, expected, "{told:#}");
+    }
+    let text = node.stdout(&["grants", "show", "macvlan", "--network", "team/lan"], 0)?;
+    assert_contains(&text, &["`hostInterfaces`"]);
+    let who = [
+        "grants",
+        "who",
+        "link.get",
+        "namespace=host",
+        "name=eth1",
+        "kind=physical",
+    ];
+    let text = node.stdout(&[&who[..], &["--network", "team/lan"]].concat(), 0)?;
+    assert_contains(&text, &["macvlan", "ipvlan", "vlan", "hostInterfaces"]);
+    Ok(())
+}

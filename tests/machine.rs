@@ -91,15 +91,43 @@ fn a_kill_of_an_add() {
     run(&guest, &["--ignored", module]);
 }
 
-/// Compares a plugin with the reference: the cases that are in the module of `differential` of its name, and ignored
-/// out here.
+/// The comparison with the reference plugins on another kernel.
+#[test]
+fn the_plugin_loopback() {
+    compare("loopback");
+}
+
+#[test]
+fn the_plugin_ipvlan() {
+    compare_in("over::ipvlan::", "ipvlan");
+}
+
+#[test]
+fn the_plugin_vlan() {
+    compare_in("over::vlan::", "vlan");
+}
+
+/// What a killed ADD of `ipvlan` and `vlan` leaves.
+#[test]
+fn a_kill_of_an_add_over_an_interface() {
+    let guest = guest(&test_program("crash", "nothing_is_left_of_a_killed_"));
+    let guest = with_plugins(guest, &[]);
+    run(&guest, &["--ignored"]);
+}
+
+/// Runs the comparisons of a plugin that are in the module of `differential` of its name, those that are
+/// ignored out here as well.
 fn compare(plugin: &str) {
-    let module = format!("{plugin}::");
-    let guest = guest(&test_program("differential", &module));
+    compare_in(&format!("{plugin}::"), plugin);
+}
+
+/// The same, in another module of `differential`.
+fn compare_in(module: &str, plugin: &str) {
+    let guest = guest(&test_program("differential", module));
     // The comparison wants these of every machine, although only some plugins run them.
     let guest = ["iptables", "ip6tables"].into_iter().fold(guest, with_tool);
     let guest = with_plugins(guest, &["bridge", "host-local", "static", plugin]);
-    run(&guest, &["--ignored", &module]);
+    run(&guest, &["--include-ignored", module]);
 }
 
 /// The kernel layer's own tests against the kernel, among them those that no other kernel can run.

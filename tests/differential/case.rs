@@ -465,6 +465,7 @@ impl Story<'_> {
                 normalise::intended_check_of_layer_2(&self.case.config, reference)
                     || normalise::intended_check_of_route_without_next_hop(reference)
                     || normalise::intended_check_of_moved_route(&self.case.chained, reference)
+                    || normalise::intended_check_without_master(reference)
             }
             "CHECK" => normalise::intended_check_of_tap(&self.case.config, reference),
             "DEL" if weir.succeeded() => {

@@ -19,6 +19,7 @@ mod handover;
 mod host_local;
 mod loopback;
 mod normalise;
+mod over;
 mod portmap;
 mod probe;
 mod ptp;

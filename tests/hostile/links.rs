@@ -9,7 +9,7 @@ use serde_json::json;
 use super::puppet::Puppet;
 
 /// A host with a card `nic0` and a bridge `cni0` that are somebody else's.
-fn puppet(capabilities: &str) -> Result<Puppet> {
+pub(super) fn puppet(capabilities: &str) -> Result<Puppet> {
     Puppet::among(
         capabilities,
         &[

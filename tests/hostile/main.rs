@@ -13,6 +13,7 @@ mod filters;
 mod forgery;
 mod imports;
 mod inspected;
+mod interfaces;
 mod limits;
 mod links;
 mod names;

@@ -17,10 +17,10 @@ use super::puppet::{Answer, PLUGIN, Puppet};
 /// The pod on the node's own network, and its address.
 const POD: &str = "10.77.0.2";
 
-struct Cluster {
-    node: Node,
+pub(super) struct Cluster {
+    pub node: Node,
     /// The tenant's.
-    container: Container,
+    pub container: Container,
     /// Of the node's own network.
     pod: Container,
     /// What its ADD returned.
@@ -61,7 +61,7 @@ fn configure(node: &Node) -> Result<()> {
 }
 
 impl Cluster {
-    fn create() -> Result<Self> {
+    pub fn create() -> Result<Self> {
         let node = Node::create()?;
         configure(&node)?;
         // The network that the node itself is on.
@@ -88,7 +88,7 @@ impl Cluster {
     }
 
     /// ADD of a plugin with a tenant's configuration, after the previous result.
-    fn add(&self, plugin: &Value, previous: Option<&Value>) -> Result<Outcome> {
+    pub fn add(&self, plugin: &Value, previous: Option<&Value>) -> Result<Outcome> {
         let name = plugin["type"].as_str().context("a type")?;
         let mut config = called(plugin, "tenant");
         if let Some(previous) = previous {
@@ -101,7 +101,7 @@ impl Cluster {
     /// The ADD is refused by the grant, which names what the tenant is after and the field that was in the way; the
     /// refusal is recorded; and all is as it was.
     #[track_caller]
-    fn refuses(&self, plugin: &Value, previous: Option<&Value>, words: &[&str]) {
+    pub fn refuses(&self, plugin: &Value, previous: Option<&Value>, words: &[&str]) {
         let state = || State::of(&self.node).expect("the node's state");
         let (before, known) = (state(), self.node.audit().len());
         let error = self.add(plugin, previous).expect("weir runs").error();

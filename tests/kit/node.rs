@@ -22,19 +22,22 @@ pub struct Node {
 }
 
 /// The plugins inside the binary.
-pub const STANDARD: [&str; 13] = [
+pub const STANDARD: [&str; 16] = [
     "bandwidth",
     "bridge",
     "dummy",
     "firewall",
     "host-local",
+    "ipvlan",
     "loopback",
+    "macvlan",
     "portmap",
     "ptp",
     "sbr",
     "static",
     "tap",
     "tuning",
+    "vlan",
     "vrf",
 ];
 

@@ -15,6 +15,9 @@ pub const FILES: [&str; 2] = ["daemonset.yaml", "uninstall/daemonset.yaml"];
 /// What of a node is mounted, and nothing else.
 const HOST_PATHS: [&str; 3] = ["/etc/cni/net.d", "/opt/cni/bin", "/var/lib/weir"];
 
+/// Where weir's own configuration is, which the installer writes if its options say so.
+const CONFIGURATION: &str = "/etc/weir";
+
 /// What a cluster has in each namespace.
 const OF_THE_CLUSTER: &str = "kube-root-ca.crt";
 
@@ -63,7 +66,9 @@ fn each_mount_has_its_volume_and_each_volume_its_mount() -> Result<()> {
             list(&spec, "volumes").map(|volume| &volume["hostPath"]),
             "path",
         );
-        assert_eq!(paths, BTreeSet::from(HOST_PATHS), "{file}");
+        let mut expected = BTreeSet::from(HOST_PATHS);
+        expected.extend((file == "daemonset.yaml").then_some(CONFIGURATION));
+        assert_eq!(paths, expected, "{file}");
         // The configuration names places of the node.
         for volume in list(&spec, "volumes").filter(|v| v["hostPath"].is_object()) {
             for container in containers(&spec) {
@@ -83,7 +88,8 @@ fn the_installer_writes_only_where_it_installs() -> Result<()> {
     let container = containers(&spec)[0];
     let written = list(container, "volumeMounts").filter(|mount| mount["readOnly"] != true);
     let written = names(written, "mountPath");
-    assert_eq!(written, BTreeSet::from(["/etc/cni/net.d", "/opt/cni/bin"]));
+    let expected = ["/etc/cni/net.d", "/opt/cni/bin", CONFIGURATION];
+    assert_eq!(written, BTreeSet::from(expected));
     Ok(())
 }
 

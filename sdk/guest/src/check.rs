@@ -94,6 +94,22 @@ pub fn mac(interface: &Interface, link: &Link) -> Result<(), Error> {
     }
 }
 
+/// Fails unless a property of the interface, such as its mode, is the expected one.
+pub fn property<T: Display + PartialEq>(
+    link: &Link,
+    property: &str,
+    expected: T,
+    found: T,
+) -> Result<(), Error> {
+    if expected == found {
+        return Ok(());
+    }
+    let name = &link.name;
+    Err(wrong(format!(
+        "interface `{name}`: expected {property} {expected}, found {found}"
+    )))
+}
+
 /// Fails unless the container's interface has all of the addresses.
 pub fn addresses(ifname: &str, ips: &[IpConfig]) -> Result<(), Error> {
     if ips.is_empty() {

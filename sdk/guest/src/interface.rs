@@ -26,16 +26,24 @@ pub fn create<C>(request: &Request<C>, new: NewLink) -> Result<Link, Error> {
         ..new
     });
     let ifname = request.ifname.as_str();
-    match created {
-        Err(error) if error.code == ErrorCode::Exists => Err(is_taken(ifname)),
-        created => created.context(format!("cannot create `{ifname}`")),
+    if let Err(error) = &created
+        && error.code == ErrorCode::Exists
+    {
+        // A lower device may have one of its kind as well.
+        refuse_existing(ifname)?;
     }
+    created.context(format!("cannot create `{ifname}`"))
 }
 
-/// Makes the error for an interface that the container has already.
-pub(crate) fn is_taken(ifname: &str) -> Error {
-    let msg = format!("interface `{ifname}` exists already in the container");
-    Error::new(codes::EXISTS, msg)
+/// Fails if the container has an interface of this name already, also one that the grant does not show.
+pub(crate) fn refuse_existing(ifname: &str) -> Result<(), Error> {
+    match link::get(Namespace::Container, ifname).found() {
+        Ok(None) => Ok(()),
+        _ => {
+            let msg = format!("interface `{ifname}` exists already in the container");
+            Err(Error::new(codes::EXISTS, msg))
+        }
+    }
 }
 
 /// Deletes the container's interface where it exists. One that the grant does not let the plugin delete, because it is

@@ -18,6 +18,8 @@
 //! # }
 //! ```
 
+use std::fmt;
+
 use weir_cni::{Interface, Mac};
 
 use crate::bindings::weir::cni::link as raw;
@@ -106,6 +108,30 @@ impl NewLink {
     /// Makes a bridge.
     pub fn bridge(namespace: Namespace, name: impl Into<String>, bridge: NewBridge) -> Self {
         NewLink::new(namespace, name, NewKind::Bridge(bridge))
+    }
+}
+
+/// As in configurations.
+impl fmt::Display for MacvlanMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MacvlanMode::Private => "private",
+            MacvlanMode::Vepa => "vepa",
+            MacvlanMode::Bridge => "bridge",
+            MacvlanMode::Passthru => "passthru",
+            MacvlanMode::Source => "source",
+        })
+    }
+}
+
+/// As in configurations.
+impl fmt::Display for IpvlanMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            IpvlanMode::L2 => "l2",
+            IpvlanMode::L3 => "l3",
+            IpvlanMode::L3s => "l3s",
+        })
     }
 }
 

@@ -87,7 +87,7 @@ fn create_pair<C>(request: &Request<C>, settings: &Settings) -> Result<Link, Err
             ..NewLink::veth(Namespace::Host, host_name(request, attempt), peer.clone())
         });
         match created {
-            Err(error) if error.code == ErrorCode::Exists => refuse_existing(ifname)?,
+            Err(error) if error.code == ErrorCode::Exists => interface::refuse_existing(ifname)?,
             created => return created.context(format!("cannot create `{ifname}`")),
         }
     }
@@ -105,14 +105,6 @@ fn host_name<C>(request: &Request<C>, attempt: u8) -> String {
 /// container, and what else it set up is unknown.
 pub fn is_named_by_us<C>(request: &Request<C>, host_end: &str) -> bool {
     (0..NAMES).any(|attempt| host_name(request, attempt) == host_end)
-}
-
-/// Fails if the name of the container's interface is taken, and not that of the host's end.
-fn refuse_existing(ifname: &str) -> Result<(), Error> {
-    match link::get(Namespace::Container, ifname).found() {
-        Ok(None) => Ok(()),
-        _ => Err(interface::is_taken(ifname)),
-    }
 }
 
 /// Fails unless the previous result's pair exists, each end with its MAC. Returns it. Errors:

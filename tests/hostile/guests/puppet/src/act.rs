@@ -174,7 +174,7 @@ fn new_link(order: &Order) -> link::NewLink {
         namespace: order.namespace(),
         name: order.name.clone(),
         kind: new_kind(order),
-        mac: None,
+        mac: order.mac.then(|| vec![2, 0, 0, 0, 0, 7]),
         mtu: None,
         txqlen: None,
         up: false,
@@ -194,7 +194,11 @@ fn new_kind(order: &Order) -> link::NewKind {
         "macvlan" => link::NewKind::Macvlan(link::NewMacvlan {
             lower,
             lower_namespace,
-            mode: link::MacvlanMode::Bridge,
+            mode: if order.value == "passthru" {
+                link::MacvlanMode::Passthru
+            } else {
+                link::MacvlanMode::Bridge
+            },
             bc_queue_len: None,
         }),
         "ipvlan" => link::NewKind::Ipvlan(link::NewIpvlan {

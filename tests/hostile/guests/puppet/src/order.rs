@@ -36,6 +36,8 @@ pub struct Order {
     pub new_name: Option<String>,
     pub kind: String,
     pub alias: Option<String>,
+    /// With a MAC that the plugin chooses.
+    pub mac: bool,
     pub master: Option<String>,
     /// A veth's other end, the lower device of others, and where packets are redirected to.
     pub other: String,

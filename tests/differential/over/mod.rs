@@ -1,0 +1,85 @@
+//! What the cases of plugins over an interface of the host share: `eth1` and `eth2`, each with a wire of its own.
+
+mod ipvlan;
+mod macvlan;
+mod vlan;
+
+use serde_json::{Value, json};
+
+use anyhow::{Result, ensure};
+
+use crate::case::Case;
+use crate::side::{Side, Whose, with_previous};
+
+/// A plugin with these keys over `eth1`.
+pub fn over_eth1(plugin: &str, keys: Value) -> Case {
+    over_default_route(plugin, keys).with("master", json!("eth1"))
+}
+
+/// The same without `master`.
+pub fn over_default_route(plugin: &str, keys: Value) -> Case {
+    Case::new(keys)
+        .with("type", json!(plugin))
+        .host("link add eth1 type veth peer name wire1")
+        .host("link add eth2 type veth peer name wire2")
+        .host("link set eth1 up")
+        .host("link set wire1 up")
+        .host("link set eth2 up")
+        .host("link set wire2 up")
+}
+
+/// A plugin with these keys over `eth1`, and host-local with those.
+pub fn addressed(plugin: &str, keys: Value, ipam: Value) -> Case {
+    let case = over_eth1(plugin, keys).with("ipam", ipam);
+    case.with_ipam("type", json!("host-local"))
+}
+
+pub fn ipv4() -> Value {
+    json!({"subnet": "10.1.0.0/24"})
+}
+
+pub fn ipv6() -> Value {
+    json!({"subnet": "fd00:1::/64", "routes": [{"dst": "::/0"}]})
+}
+
+pub fn dual_stack() -> Value {
+    json!({
+        "ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]],
+        "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}],
+    })
+}
+
+/// The interface that weir makes over the container's own `net1` with these keys, as the kernel shows it. CHECK and DEL
+/// succeed.
+pub fn in_container(plugin: &str, keys: Value) -> Result<Value> {
+    let mut config = json!({
+        "cniVersion": "1.1.0", "name": "net", "type": plugin, "master": "net1", "linkInContainer": true,
+        "ipam": {"type": "host-local", "subnet": "10.1.0.0/24"},
+    });
+    let own = config.as_object_mut().into_iter();
+    own.for_each(|own| own.extend(keys.as_object().cloned().unwrap_or_default()));
+    let side = Side::create(Whose::Weir, 1)?;
+    let container = &side.containers[0];
+    for line in [
+        "link add net1 type veth peer name wire",
+        "link set net1 up",
+        "link set wire up",
+    ] {
+        container.ip(line)?;
+    }
+    container.ip("route add default dev net1")?;
+    let result = side.call("ADD", 0, &config, None)?.result();
+    let link = container.ip_json("-d link show dev eth0")?;
+    let known = with_previous(&config, Some(&result));
+    for command in ["CHECK", "DEL", "DEL"] {
+        let outcome = side.call(command, 0, &known, None)?;
+        ensure!(outcome.succeeded(), "{command}: {outcome:?}");
+    }
+    ensure!(container.ip("link show dev eth0").is_err(), "DEL left it");
+    Ok(link[0].clone())
+}
+
+/// `ipam` with this address.
+pub fn of_static(address: &str) -> Value {
+    json!({"type": "static", "addresses": [{"address": address, "gateway": "10.1.0.1"}]})
+}
