@@ -2,13 +2,14 @@
 //!
 //! Older logs have whole records in single lines, with a denial's requirement and rule in the words of its answer.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::{io, mem};
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use weir_grant::Closest;
+use weir_grant::operation_names::recorded::namespaces;
 
 use super::{Record, Take, Verdict};
 
@@ -167,7 +168,8 @@ fn record(line: Line) -> Option<Record> {
     record.node = record.node.filter(|node| !node.is_empty());
     let word = record.operation.split('.').next().unwrap_or_default();
     record.capability = word.to_owned();
-    record.namespaces = namespaces(&record.arguments);
+    let namespaces = namespaces(&record.arguments).into_iter();
+    record.namespaces = namespaces.map(str::to_owned).collect();
     Some(record)
 }
 
@@ -227,23 +229,4 @@ fn flatten_discipline(arguments: &mut Line) {
     let (word, parameters) = (word.as_str().into(), parameters.as_object().cloned());
     arguments.extend(parameters.unwrap_or_default());
     arguments.insert("discipline".to_owned(), word);
-}
-
-/// The namespaces that an operation is about, wherever its arguments have them.
-fn namespaces(arguments: &Value) -> Vec<String> {
-    let mut found = BTreeSet::new();
-    collect(arguments, &mut found);
-    found.into_iter().collect()
-}
-
-fn collect(value: &Value, into: &mut BTreeSet<String>) {
-    match value {
-        Value::Object(members) => {
-            let own = members.get("namespace").and_then(Value::as_str);
-            into.extend(own.map(str::to_owned));
-            members.values().for_each(|member| collect(member, into));
-        }
-        Value::Array(list) => list.iter().for_each(|element| collect(element, into)),
-        _ => {}
-    }
 }
