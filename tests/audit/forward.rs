@@ -12,8 +12,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use weir_files::Paths;
-use weir_gate::{Audit, Event, Log, Subject};
+use weir_gate::{Audit, Log, Subject};
 use weir_kit::{Node, audit, bridge, weir};
+
+use crate::removed;
 
 /// A node whose log is forwarded.
 fn node() -> Result<Node> {
@@ -43,7 +45,7 @@ fn tell(node: &Node, records: usize) -> Result<()> {
     ensure!(log.failure().is_none(), "{:?}", log.failure());
     let mut audit = Audit::new(Subject::without_command("p", String::new()), log, false);
     for _ in 0..records {
-        let told = audit.tell(&Event::Removed {}, "a text\nof two lines");
+        let told = audit.tell(&removed(), "a text\nof two lines");
         told.map_err(anyhow::Error::msg)?;
     }
     Ok(())

@@ -52,6 +52,7 @@ mod permit;
 mod refusal;
 mod subject;
 mod text;
+mod user;
 
 pub use audit::{Audit, AuditSettings, Log, MOST_RECORDED, Receiver};
 pub use event::{EVENT_CAPABILITIES, EVENTS, Event};
@@ -62,3 +63,4 @@ pub use permit::Permit;
 pub use refusal::{Denied, Refusal};
 pub use subject::Subject;
 pub use text::{escape, misleads};
+pub use user::User;
