@@ -229,7 +229,10 @@ mod tests {
 
     /// The records of these lines, and how many are missing.
     fn joined(lines: &[String]) -> (Vec<Record>, u64) {
-        let mut joiner = Joiner::default();
+        joined_by(Joiner::default(), lines)
+    }
+
+    fn joined_by(mut joiner: Joiner, lines: &[String]) -> (Vec<Record>, u64) {
         let mut records = Vec::new();
         let mut take = |record: &Record| {
             records.push(record.clone());
@@ -312,6 +315,51 @@ mod tests {
             verdicts,
             [Verdict::Allowed, Verdict::Allowed, Verdict::Refused]
         );
+    }
+
+    /// `ipam.run` is answered after the records of the plugin that it ran.
+    #[test]
+    fn records_come_in_order_of_time_if_that_is_asked() {
+        let at = |line: &str, second: u32, invocation: &str| {
+            let time = format!("10:00:{second:02}Z");
+            let line = line.replace("10:00:00Z", &time);
+            line.replace(
+                r#""invocation":"i""#,
+                &format!(r#""invocation":"{invocation}""#),
+            )
+        };
+        let done = entry(0, r#","answer":"ok""#);
+        let killed = [at(HEAD, 0, "k"), at(&entry(0, ""), 0, "k")];
+        let ran = [
+            at(HEAD, 1, "i"),
+            at(&entry(0, ""), 1, "i"),
+            at(HEAD, 2, "j"),
+            at(&done, 2, "j"),
+            at(&done, 3, "j").replace(r#""seq":0"#, r#""seq":1"#),
+            at(&answer(0, 0, ""), 4, "i"),
+        ];
+        let of = |joiner: Joiner, lines: &[String]| -> Vec<String> {
+            let (records, _) = joined_by(joiner, lines);
+            let seconds = records.iter().map(|record| record.time.strftime("%M:%S"));
+            seconds.map(|second| second.to_string()).collect()
+        };
+        assert_eq!(of(Joiner::default(), &ran), ["00:02", "00:03", "00:01"]);
+        let in_order = || Joiner::default().in_order();
+        assert_eq!(of(in_order(), &ran), ["00:01", "00:02", "00:03"]);
+        // What has no answer keeps nothing back for longer than an invocation may last.
+        let later = ran.map(|line| line.replace("10:00:", "10:11:"));
+        let lines = [&killed[..], &later[..]].concat();
+        let mut joiner = in_order();
+        let mut count = 0;
+        for line in &lines {
+            let mut take = |_: &Record| {
+                count += 1;
+                Ok(())
+            };
+            joiner.line(&line.replace('\n', " "), &mut take).unwrap();
+        }
+        assert_eq!(count, 4);
+        assert_eq!(of(in_order(), &lines), ["00:00", "11:01", "11:02", "11:03"]);
     }
 
     #[test]
