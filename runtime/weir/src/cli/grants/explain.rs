@@ -24,6 +24,7 @@ use crate::cli::policy::suggest::WithoutRule;
 use super::document::wrapped;
 use super::grant_state::{self, Grant, State};
 use super::replay::replay;
+use crate::cli::node_networks;
 use crate::cli::output::{Answer, Format, complain, print_line, say};
 use crate::cli::outside::Outside;
 use crate::cli::record::{Record, Verdict};
@@ -142,6 +143,9 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     }
     let question = asked(arguments)?;
     documents.know(paths, &question.plugin)?;
+    if let Some(network) = &arguments.network {
+        node_networks::report_unknown(paths, network);
+    }
     let explanations: Vec<Explanation> = match documents.in_force(&question).as_slice() {
         // Each grant has its own networks.
         several @ [_, _, ..] => several
