@@ -42,6 +42,14 @@ impl Line {
         self.plugin == plugin
     }
 
+    /// The text of the message and the fields, with a space for each end of a line.
+    pub fn in_one_line(&self) -> String {
+        let fields = self.fields.values().filter_map(Value::as_str);
+        let texts = [self.message.as_str()].into_iter().chain(fields);
+        let words: Vec<&str> = texts.flat_map(str::split_whitespace).collect();
+        words.join(" ")
+    }
+
     pub fn sentence(&self) -> String {
         let fields = if self.fields.is_empty() {
             String::new()

@@ -276,13 +276,21 @@ impl Step {
         lines
     }
 
+    /// Whether a line of the log is a panic that is the step's error in full: what else the line has is in its details.
+    fn is_in_error(&self, line: &Line) -> bool {
+        let error = self.error.as_ref();
+        let panic = error.and_then(|error| error.msg.split_once("panicked at "));
+        panic.is_some_and(|(_, panic)| !panic.ends_with('…') && line.in_one_line().contains(panic))
+    }
+
     /// Prints it, with the operations of one plugin or of all.
     pub fn print(&self, plugin: &str, all: bool) {
         let word = if self.succeeded { "ok" } else { "FAILED" };
         let took = self.microseconds as f64 / 1000.0;
         let line = format!("{:<7} {word:<7} {took:7.2} ms  {}", self.command, self.note);
         print_line!("{}", line.trim_end());
-        let log = self.log.iter().filter(|line| all || line.is_of(plugin));
+        let is_shown = |line: &&Line| all || line.is_of(plugin) && !self.is_in_error(line);
+        let log = self.log.iter().filter(is_shown);
         let mut lines = self.operation_lines(plugin, all);
         lines.extend(log.map(Line::sentence));
         for line in shorten(&lines) {
