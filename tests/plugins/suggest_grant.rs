@@ -26,7 +26,8 @@ fn a_chained_plugin_passes_under_what_is_suggested() -> Result<()> {
         &document,
         &[
             r#"- { namespace: container, kinds: [veth], names: ["{ifname}"], verbs: [read, update] }"#,
-            r#"networks: ["*"]"#,
+            "networks: [tried]",
+            "limits: { memory: 64MiB,",
             "digest: sha256:",
         ],
     );

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use weir_gate::misleads;
 use weir_grant::flow::flow;
-use weir_grant::{Capability, Document, Limits};
+use weir_grant::{Capability, Document};
 use weir_host::printable;
 
 /// The width at which sentences are wrapped.
@@ -40,9 +40,7 @@ pub fn to_yaml(document: &Document) -> String {
             lines.push(format!("    pods: {}", text(pods)));
         }
     }
-    if document.spec.limits != Limits::default() {
-        lines.push(format!("  limits: {}", text(&spec["limits"])));
-    }
+    lines.push(format!("  limits: {}", text(&spec["limits"])));
     let text = lines.join("\n") + "\n";
     text.chars().map(escaped).collect()
 }
