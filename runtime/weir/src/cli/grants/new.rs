@@ -11,6 +11,7 @@ use weir_grant::operation_names::function::{further_verbs, verbs};
 use weir_grant::{Capability, Limits, Verb};
 use weir_sandbox::Sandbox;
 
+use super::document::limits;
 use super::show_error;
 use crate::cli::node_networks;
 use crate::cli::output::{Answer, print_line, say};
@@ -49,7 +50,7 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
         "spec:\n  plugin:\n    name: {plugin}\n    digest: {}",
         found.digest
     );
-    say!("{}", networks(&paths, plugin));
+    print_networks(&paths, plugin);
     print_line!("  capabilities:");
     let rules: Vec<String> = inspection
         .imports
@@ -64,7 +65,7 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
         print_line!("    {{}}");
     }
     print_line!("  # weir's own: `weir plugin test` shows how much of them the plugin takes.");
-    print_line!("  limits: {}", flow(&json!(Limits::default())));
+    print_line!("  limits: {}", limits(&Limits::default()));
     print_line!(
         "  # For NetworkAttachmentDefinitions, whose text tenants write, put \"*/*\" among the"
     );
@@ -73,8 +74,9 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// The networks of this node that name the plugin. None may use it if there are none: whoever adds one is asked to name it.
-fn networks(paths: &Paths, plugin: &str) -> String {
+/// Prints the networks of this node that name the plugin. None may use it if there are none: whoever adds one is asked to name
+/// it.
+fn print_networks(paths: &Paths, plugin: &str) {
     let uses = |list: &NetworkConfigList| {
         let mut plugins = list.plugins.iter();
         plugins.any(|p| p.plugin_type() == plugin || p.ipam_type() == Some(plugin))
@@ -82,9 +84,9 @@ fn networks(paths: &Paths, plugin: &str) -> String {
     let lists = node_networks::of_node(paths).into_iter();
     let names: Vec<String> = lists.filter(uses).map(|list| list.name).collect();
     if names.is_empty() {
-        return "  # Name the networks that may use it: no configuration of this node does.\n  networks: []".to_owned();
+        print_line!("  # Name the networks that may use it: no configuration of this node does.");
     }
-    format!("  networks: {}", flow(&json!(names)))
+    say!("  networks: {}", flow(&json!(names)));
 }
 
 /// The rule for a capability's functions, which are named above it; none if they need none.

@@ -42,11 +42,12 @@ impl Line {
         self.plugin == plugin
     }
 
-    /// The text of the message and the fields, with a space for each end of a line.
+    /// The text of the message and the fields, with a space for each end of a line, which the log has escaped.
     pub fn in_one_line(&self) -> String {
         let fields = self.fields.values().filter_map(Value::as_str);
         let texts = [self.message.as_str()].into_iter().chain(fields);
-        let words: Vec<&str> = texts.flat_map(str::split_whitespace).collect();
+        let lines = texts.flat_map(|text| text.split("\\n"));
+        let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
         words.join(" ")
     }
 
