@@ -29,7 +29,6 @@ pub fn subnet<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpNet
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::ipam::RangeKeys;
 
     #[test]
