@@ -26,7 +26,7 @@ pub fn granting(capabilities: Capabilities) -> Gate {
         network: "pods".to_owned(),
     };
     let subject = Subject {
-        command: "ADD",
+        command: "ADD".into(),
         container_id: invocation.container_id.clone(),
         ifname: invocation.ifname.clone(),
         network: invocation.network.clone(),

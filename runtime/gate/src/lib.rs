@@ -26,7 +26,7 @@
 //!     r#"{ "sysctl": [{ "namespace": "container", "keys": ["net.ipv4.conf.*.arp_notify"], "verbs": ["write"] }] }"#,
 //! )
 //! .expect("rules of a grant");
-//! let audit = Audit::nowhere(Subject { command: "ADD", ..Subject::default() });
+//! let audit = Audit::nowhere(Subject { command: "ADD".into(), ..Subject::default() });
 //! let mut gate = Gate::new(capabilities, Invocation::default(), audit);
 //!
 //! let operation = |key: &str| Write {

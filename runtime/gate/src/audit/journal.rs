@@ -12,6 +12,7 @@ use weir_grant::operation_names::recorded::Recorded;
 use weir_grant::{Invocation, Severity};
 
 use crate::event::EVENT_CAPABILITIES;
+use crate::subject::Subject;
 use crate::text;
 
 /// What every entry has.
@@ -26,19 +27,6 @@ const WARNING: u8 = 4;
 const NOTICE: u8 = 5;
 const INFO: u8 = 6;
 
-/// What the records of an invocation share, from its first line.
-#[derive(Clone, Debug, Default, Deserialize)]
-struct Shared {
-    plugin: String,
-    network: String,
-    #[serde(default)]
-    container_id: String,
-    #[serde(default)]
-    ifname: String,
-    definition: Option<String>,
-    pod: Option<String>,
-}
-
 /// One operation or event.
 #[derive(Deserialize)]
 struct Record {
@@ -52,7 +40,8 @@ struct Record {
 /// Makes entries of lines, in their order.
 #[derive(Default)]
 pub(super) struct Entries {
-    shared: BTreeMap<String, Shared>,
+    /// What the records of an invocation share, by its name.
+    shared: BTreeMap<String, Subject>,
 }
 
 impl Entries {
@@ -66,7 +55,7 @@ impl Entries {
             let invocation = invocation.to_owned();
             entry.add("WEIR_INVOCATION", &invocation);
             let line = Value::Object(members);
-            if let Ok(shared) = Shared::deserialize(&line) {
+            if let Ok(shared) = Subject::deserialize(&line) {
                 self.remember(&invocation, shared);
             }
             let shared = self.shared.get(&invocation).cloned().unwrap_or_default();
@@ -81,26 +70,11 @@ impl Entries {
         entry.end(line)
     }
 
-    fn remember(&mut self, invocation: &str, shared: Shared) {
+    fn remember(&mut self, invocation: &str, shared: Subject) {
         if self.shared.len() >= MOST_INVOCATIONS {
             self.shared.clear();
         }
         self.shared.insert(invocation.to_owned(), shared);
-    }
-}
-
-impl Shared {
-    /// The name by which grants know the network.
-    fn granted_as(&self) -> &str {
-        self.definition.as_deref().unwrap_or(&self.network)
-    }
-
-    fn invocation(&self) -> Invocation {
-        Invocation {
-            container_id: self.container_id.clone(),
-            ifname: self.ifname.clone(),
-            network: self.granted_as().to_owned(),
-        }
     }
 }
 
@@ -159,7 +133,7 @@ impl Entry {
         }
     }
 
-    fn add_shared(&mut self, shared: &Shared) {
+    fn add_shared(&mut self, shared: &Subject) {
         self.add_if_any("WEIR_PLUGIN", &shared.plugin);
         self.add_if_any("WEIR_NETWORK", shared.granted_as());
         self.add_if_any("WEIR_CONTAINER_ID", &shared.container_id);

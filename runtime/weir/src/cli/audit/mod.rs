@@ -193,7 +193,7 @@ fn read(
                 passed = true;
                 take(record)
             } else {
-                plugins.insert(record.plugin.clone());
+                plugins.insert(record.subject.plugin.clone());
                 Ok(())
             }
         };

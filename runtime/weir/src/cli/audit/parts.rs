@@ -61,7 +61,11 @@ impl<'a> Parts<'a> {
         if record.verdict != Verdict::Allowed || record.rules.is_empty() {
             return;
         }
-        let Ok(grant) = applying(self.grants, &record.plugin, Some(record.granted_as())) else {
+        let Ok(grant) = applying(
+            self.grants,
+            &record.subject.plugin,
+            Some(record.subject.granted_as()),
+        ) else {
             return;
         };
         let at = self.grants.iter().position(|one| std::ptr::eq(one, grant));
@@ -74,7 +78,7 @@ impl<'a> Parts<'a> {
             return;
         }
         if let Ok(operation) = record.query() {
-            let invocation = record.invocation();
+            let invocation = record.subject.invocation();
             open.for_each(|list| list.note(&*operation, &invocation));
         }
     }

@@ -167,7 +167,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
 fn explain_records(arguments: &Arguments, documents: &Documents) -> Result<Answer> {
     let plugin = arguments.plugin.as_deref();
     let format = arguments.format;
-    let passes = |record: &Record| plugin.is_none_or(|plugin| record.plugin == plugin);
+    let passes = |record: &Record| plugin.is_none_or(|plugin| record.subject.plugin == plugin);
     let mut explanations = Vec::new();
     let (mut count, mut allowed) = (0_u64, true);
     let unknown = replay(Path::new("-"), passes, |record, operation| {
@@ -177,9 +177,9 @@ fn explain_records(arguments: &Arguments, documents: &Documents) -> Result<Answe
         };
         let question = Question {
             refused,
-            plugin: record.plugin.clone(),
-            network: Some(record.granted_as().to_owned()),
-            invocation: record.invocation(),
+            plugin: record.subject.plugin.clone(),
+            network: Some(record.subject.granted_as().to_owned()),
+            invocation: record.subject.invocation(),
             interfaces: interfaces(record),
             operation,
         };
@@ -207,7 +207,7 @@ fn explain_records(arguments: &Arguments, documents: &Documents) -> Result<Answe
 
 /// The pod's interfaces that a record names: the attachment's, and those of an allowed route.
 fn interfaces(record: &Record) -> Vec<String> {
-    let mut names = vec![record.ifname.clone()];
+    let mut names = vec![record.subject.ifname.clone()];
     if record.verdict == Verdict::Allowed {
         let route = &record.arguments["route"];
         let hops = route["next_hops"].as_array().into_iter().flatten();

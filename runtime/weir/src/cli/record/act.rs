@@ -14,7 +14,7 @@ impl Record {
 
     /// How far the operation reaches. What is not recorded may be anything that its namespace allows. None for an event.
     pub fn severity(&self) -> Option<Severity> {
-        (!self.is_event()).then(|| self.recorded().severity(&self.invocation()))
+        (!self.is_event()).then(|| self.recorded().severity(&self.subject.invocation()))
     }
 
     fn recorded(&self) -> Recorded<'_> {

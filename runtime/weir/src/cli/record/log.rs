@@ -195,7 +195,7 @@ mod tests {
         let mut log = Log::open(file.path()).unwrap();
         let mut plugins = Vec::new();
         let mut take = |record: &Record| {
-            plugins.push(record.plugin.clone());
+            plugins.push(record.subject.plugin.clone());
             Ok(())
         };
         log.read(&mut take).unwrap();

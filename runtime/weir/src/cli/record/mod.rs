@@ -12,10 +12,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
-use weir_gate::{Denied, EVENT_CAPABILITIES};
+use weir_gate::{Denied, EVENT_CAPABILITIES, Subject};
+use weir_grant::Closest;
 use weir_grant::operation_names::recorded;
 use weir_grant::query::Query;
-use weir_grant::{Closest, Invocation};
 
 pub use join::{Joiner, LONGEST};
 pub use log::{Log, parts, read};
@@ -64,19 +64,9 @@ pub struct Record {
     pub invocation: Option<String>,
     /// The record's number in its invocation, from 0.
     pub seq: Option<u64>,
-    pub command: String,
-    /// Empty for STATUS and GC, which are not about a container.
-    #[serde(default)]
-    pub container_id: String,
-    #[serde(default)]
-    pub ifname: String,
-    pub network: String,
-    /// The NetworkAttachmentDefinition of the network, if it has one.
-    pub definition: Option<String>,
-    /// The Kubernetes pod, as `namespace/name`, if the runtime told it.
-    pub pod: Option<String>,
-    pub plugin: String,
-    pub digest: String,
+    /// What all records of its invocation share.
+    #[serde(flatten)]
+    pub subject: Subject,
     #[serde(default)]
     pub capability: String,
     pub operation: String,
@@ -180,20 +170,6 @@ impl Record {
         self.requirement.as_deref().unwrap_or(answer)
     }
 
-    /// The name by which grants know the network.
-    pub fn granted_as(&self) -> &str {
-        self.definition.as_deref().unwrap_or(&self.network)
-    }
-
-    /// The values of a grant's placeholders.
-    pub fn invocation(&self) -> Invocation {
-        Invocation {
-            container_id: self.container_id.clone(),
-            ifname: self.ifname.clone(),
-            network: self.granted_as().to_owned(),
-        }
-    }
-
     /// The requested operation. Errors: the arguments are shortened, or are not those of the operation.
     pub fn query(&self) -> Result<Box<dyn Query>, String> {
         match self.shortened_from {
@@ -285,12 +261,12 @@ mod tests {
             panic!("{records:?}");
         };
         assert_eq!(
-            (record.plugin.as_str(), record.seq, missing),
+            (record.subject.plugin.as_str(), record.seq, missing),
             ("p", Some(0), 0)
         );
         assert_eq!(record.capability, "link");
         assert_eq!(record.namespaces, ["container", "host"]);
-        assert_eq!(record.pod.as_deref(), Some("ns/p"));
+        assert_eq!(record.subject.pod.as_deref(), Some("ns/p"));
         assert_eq!(record.answer.as_deref(), Some("ok"));
         assert_eq!(record.previous, Some(json!({ "mtu": 1 })));
         // What a tool prints, a tool reads.

@@ -24,8 +24,8 @@ pub struct Line {
 /// A record in one line, with the plugin's name if it is not `plugin`'s.
 pub fn sentence(record: &Record, plugin: &str) -> String {
     let mut sentence = format!("{:<7} ", record.verdict.word());
-    if record.plugin != plugin {
-        sentence += &format!("{}: ", record.plugin);
+    if record.subject.plugin != plugin {
+        sentence += &format!("{}: ", record.subject.plugin);
     }
     sentence += &format!("{} {}", record.operation, arguments(&record.arguments));
     if !record.rules.is_empty() {

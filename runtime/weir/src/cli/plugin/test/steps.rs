@@ -232,7 +232,9 @@ impl Step {
 
     /// The operations of a plugin in it.
     pub fn operations_of<'s>(&'s self, plugin: &'s str) -> impl Iterator<Item = &'s Record> {
-        self.operations.iter().filter(move |r| r.plugin == plugin)
+        self.operations
+            .iter()
+            .filter(move |r| r.subject.plugin == plugin)
     }
 
     /// Whether it should change nothing, or nothing of an attachment.
@@ -266,12 +268,12 @@ impl Step {
     fn operation_lines(&self, plugin: &str, all: bool) -> Vec<String> {
         let mut lines = Vec::new();
         for (index, record) in self.operations.iter().enumerate() {
-            if !all && record.plugin != plugin && record.verdict != Verdict::Denied {
+            if !all && record.subject.plugin != plugin && record.verdict != Verdict::Denied {
                 continue;
             }
             lines.push(sentence(record, plugin));
             let hints = self.would_allow.iter().filter(|w| w.operation == index);
-            lines.extend(hints.flat_map(|hint| hint.lines(&record.plugin)));
+            lines.extend(hints.flat_map(|hint| hint.lines(&record.subject.plugin)));
         }
         lines
     }

@@ -93,7 +93,7 @@ fn suggestion(plan: &Plan, component: &Inspection, steps: &[Step]) -> Result<Sug
     for record in own(plan, steps) {
         if matches!(record.verdict, Verdict::Allowed | Verdict::Denied) {
             recorded.push(Recorded {
-                invocation: record.invocation(),
+                invocation: record.subject.invocation(),
                 operation: record.query().map_err(|why| anyhow!(why))?,
             });
         }
