@@ -238,6 +238,80 @@ fn operations_and_values_may_have_wildcards() -> Result<()> {
     Ok(())
 }
 
+/// One rule is one row, whatever of the question it allows.
+#[test]
+fn a_table_has_no_rule_twice() -> Result<()> {
+    let node = node()?;
+    for words in [
+        &["link.create", "namespace=host", "name=eth0"][..],
+        &["link.update", "namespace=host"],
+        &["link.*", "namespace=host"],
+    ] {
+        let text = node.stdout(&[&["grants", "who"], words].concat(), 0)?;
+        let cells = |line: &str| -> Vec<String> {
+            let cells = line.split("  ").filter(|cell| !cell.is_empty());
+            cells.take(6).map(|cell| cell.trim().to_owned()).collect()
+        };
+        let mut rows: Vec<Vec<String>> = text.lines().map(cells).collect();
+        let count = rows.len();
+        rows.sort();
+        rows.dedup();
+        assert_eq!(rows.len(), count, "{text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_network_that_there_is_not_is_told() -> Result<()> {
+    let node = node()?;
+    let errors = |words: &[&str]| -> Result<String> {
+        let output = node.command(&[&["grants"], words].concat())?;
+        Ok(String::from_utf8(output.stderr)?)
+    };
+    let questions = [
+        &["who", "link.update", "namespace=host"][..],
+        &["show", "bridge"],
+        &["explain", "bridge", "store.get", "key=a"],
+    ];
+    for question in questions {
+        let said = errors(&[question, &["--network", "payroll"]].concat())?;
+        assert_contains(&said, &["no such network", "`payroll`"]);
+        // Only the cluster knows those of definitions.
+        let said = errors(&[question, &["--network", "shop/payroll"]].concat())?;
+        assert_eq!(said, "", "{question:?}");
+    }
+    let config =
+        json!({ "cniVersion": "1.1.0", "name": "payroll", "plugins": [{ "type": "loopback" }] });
+    node.put_network("payroll.conflist", &config)?;
+    for question in questions {
+        let said = errors(&[question, &["--network", "payroll"]].concat())?;
+        assert_eq!(said, "", "{question:?}");
+    }
+    let said = errors(&["show", "bridge", "--network", "payrol"])?;
+    assert_contains(&said, &["did you mean `payroll`?"]);
+    Ok(())
+}
+
+#[test]
+fn the_columns_of_grants_stand_below_each_other() -> Result<()> {
+    let node = node()?;
+    let long = "a-name-that-is-longer-than-sixteen-characters";
+    let document = format!(
+        "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata: {{ name: {long} }}\n\
+         spec: {{ plugin: {{ name: bridge }}, networks: [{long}], capabilities: {{}} }}\n"
+    );
+    node.put_grant("long.yaml", &document)?;
+    let text = node.stdout(&["grants", "list"], 0)?;
+    let title = text.lines().next().context("titles")?;
+    let state = title.find("STATE").context("a title")?;
+    let rows = text.lines().skip(1).filter(|line| !line.starts_with(' '));
+    for row in rows {
+        let (before, after) = row.split_at(state);
+        assert!(before.ends_with("  ") && !after.starts_with(' '), "{text}");
+    }
+    Ok(())
+}
+
 #[test]
 fn an_earlier_grant_decides_on_its_networks() -> Result<()> {
     let node = node()?;

@@ -475,7 +475,13 @@ fn an_administrators_document_replaces_the_shipped_one() -> Result<()> {
 #[test]
 fn a_new_grant_can_be_saved_as_it_is() -> Result<()> {
     let place = Place::create()?;
+    // Without a network that names the plugin, none may use it.
     let printed = place.node.weir(&["grants", "new", PLUGIN])?;
+    assert_contains(&printed, &["networks: []", "--suggest-grant"]);
+    let config = json!({ "cniVersion": "1.1.0", "name": "green", "plugins": [{ "type": PLUGIN }] });
+    place.node.put_network("green.conflist", &config)?;
+    let printed = place.node.weir(&["grants", "new", PLUGIN])?;
+    assert_contains(&printed, &["networks: [green]", "limits: { memory: 64MiB,"]);
     assert!(printed.contains(&place.node.digest(PLUGIN)?), "{printed}");
     assert_contains(
         &printed,

@@ -8,8 +8,8 @@ use std::process::{Command, Output, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use weir_kit::{
-    Container, Grant, Node, STANDARD, State, assert_contains, binary, component, component_file,
-    house, weir,
+    Container, Grant, Node, STANDARD, State, assert_contains, assert_lacks, binary, component,
+    component_file, house, weir,
 };
 
 const PLUGIN: &str = "misbehaving";
@@ -229,6 +229,12 @@ fn a_check_warns() -> Result<()> {
         all.iter()
             .any(|one| one["plugin"] == "bridge" && one["from"] == "shipped")
     );
+    // What weir itself brings is left out of the text.
+    let (_, text, _) = grants(&node, &["check"])?;
+    assert_contains(&text, &["nobody.yaml", "notes that `--shipped` prints"]);
+    assert_lacks(&text, &["plugin bridge"]);
+    let (_, text, _) = grants(&node, &["check", "--shipped"])?;
+    assert_contains(&text, &["shipped: a valid grant of plugin bridge"]);
     Ok(())
 }
 
@@ -978,7 +984,7 @@ fn two_grants_differ() -> Result<()> {
     let text = node.stdout(&["grants", "diff", &first, &second], 3)?;
     assert!(text.contains("delete interfaces of every kind"), "{text}");
     let (code, found) = json_of(&node, &["diff", &second, &first])?;
-    assert_eq!(code, 3);
+    assert_eq!(code, 4, "it is only narrower");
     assert_eq!(found["possible"], json!([]));
     assert_eq!(found["impossible"][0]["rule"]["verbs"], json!(["delete"]));
     assert_eq!(grants(&node, &["diff", "nobody", &first])?.0, 1);

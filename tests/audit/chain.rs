@@ -11,8 +11,10 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 use weir_files::Paths;
-use weir_gate::{Audit, Event, Log, Subject};
+use weir_gate::{Audit, Log, Subject};
 use weir_kit::{assert_contains, assert_lacks};
+
+use crate::removed;
 
 /// A `WEIR_ROOT` with a log that weir's own code has written.
 struct Chained {
@@ -48,9 +50,8 @@ impl Chained {
         ensure!(log.failure().is_none(), "{:?}", log.failure());
         let mut audit = Audit::new(Subject::without_command(plugin, String::new()), log, false);
         for _ in 0..3 {
-            audit
-                .tell(&Event::Removed {}, "ok")
-                .map_err(anyhow::Error::msg)?;
+            let told = audit.tell(&removed(), "ok");
+            told.map_err(anyhow::Error::msg)?;
         }
         Ok(())
     }
@@ -274,7 +275,7 @@ fn a_record_that_was_lost_is_a_note() -> Result<()> {
     fs::write(&spool, filling)?;
     let log = Arc::new(Log::open(&chained.paths()));
     let mut audit = Audit::new(Subject::without_command("four", String::new()), log, false);
-    let mut tell = |answer: &str| audit.tell(&Event::Removed {}, answer).is_ok();
+    let mut tell = |answer: &str| audit.tell(&removed(), answer).is_ok();
     assert!(tell("ok") && !tell(&"no".repeat(1000)) && tell("ok"));
     fs::remove_dir(chained.log())?;
     fs::rename(aside, chained.log())?;

@@ -1,5 +1,6 @@
 //! The log forwarded to systemd's journal, with a stand-in for its socket.
 
+use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
@@ -11,8 +12,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use weir_files::Paths;
-use weir_gate::{Audit, Event, Log, Subject};
+use weir_gate::{Audit, Log, Subject};
 use weir_kit::{Node, audit, bridge, weir};
+
+use crate::removed;
 
 /// A node whose log is forwarded.
 fn node() -> Result<Node> {
@@ -42,34 +45,48 @@ fn tell(node: &Node, records: usize) -> Result<()> {
     ensure!(log.failure().is_none(), "{:?}", log.failure());
     let mut audit = Audit::new(Subject::without_command("p", String::new()), log, false);
     for _ in 0..records {
-        let told = audit.tell(&Event::Removed {}, "a text\nof two lines");
+        let told = audit.tell(&removed(), "a text\nof two lines");
         told.map_err(anyhow::Error::msg)?;
     }
     Ok(())
 }
 
-/// The lines that have come, each in the entry of a datagram.
-fn received(journal: &UnixDatagram) -> Result<String> {
-    let mut all = String::new();
+/// An entry's fields.
+type Entry = BTreeMap<String, String>;
+
+/// The entries that have come, each in a datagram.
+fn entries(journal: &UnixDatagram) -> Result<Vec<Entry>> {
+    let mut all = Vec::new();
     let mut buffer = vec![0; 1 << 18];
     loop {
         let length = match journal.recv(&mut buffer) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(all),
             length => length?,
         };
-        let entry = str::from_utf8(&buffer[..length])?;
-        let fields: Vec<&str> = entry.lines().collect();
-        let [priority, identifier, id, message] = fields[..] else {
-            anyhow::bail!("{entry}");
-        };
-        assert_eq!(
-            (priority, identifier),
-            ("PRIORITY=6", "SYSLOG_IDENTIFIER=weir-audit")
-        );
-        assert!(id.starts_with("MESSAGE_ID=") && id.len() == 11 + 32, "{id}");
-        all.push_str(message.strip_prefix("MESSAGE=").context("a message")?);
-        all.push('\n');
+        let entry = fields(str::from_utf8(&buffer[..length])?)?;
+        assert_eq!(entry["SYSLOG_IDENTIFIER"], "weir-audit");
+        assert_eq!(entry["MESSAGE_ID"].len(), 32, "{entry:?}");
+        let is_priority = |text: &str| ["4", "5", "6"].contains(&text);
+        assert!(is_priority(&entry["PRIORITY"]), "{entry:?}");
+        all.push(entry);
     }
+}
+
+/// The fields of an entry, each of one line.
+fn fields(entry: &str) -> Result<Entry> {
+    let field = |line: &str| -> Result<(String, String)> {
+        let (name, value) = line.split_once('=').context(line.to_owned())?;
+        Ok((name.to_owned(), value.to_owned()))
+    };
+    entry.lines().map(field).collect()
+}
+
+/// The lines that have come.
+fn received(journal: &UnixDatagram) -> Result<String> {
+    let entries = entries(journal)?.into_iter();
+    Ok(entries
+        .map(|mut entry| entry.remove("MESSAGE").unwrap_or_default() + "\n")
+        .collect())
 }
 
 /// The numbers of lines that were not forwarded, of the records that say so.
@@ -107,6 +124,47 @@ fn a_call_forwards_what_it_records() -> Result<()> {
         log.starts_with(&told) && told.lines().count() >= 8,
         "{told}"
     );
+    Ok(())
+}
+
+/// Property: a reader of the journal needs no other line and no table of weir's to see what reaches beyond a container.
+#[test]
+fn an_entry_says_what_is_done_how_far_it_reaches_and_for_whom() -> Result<()> {
+    let node = node()?;
+    let journal = journal(&node)?;
+    let container = node.container()?;
+    let config = bridge("told", &["10.57.0.0/24"]);
+    let mut add = weir(&node, "bridge", "ADD", &container, &config);
+    add.set(
+        "CNI_ARGS",
+        "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0",
+    );
+    node.run(&add)?.result();
+    let entries = entries(&journal)?;
+    let is_create = |entry: &&Entry| {
+        entry
+            .get("WEIR_OPERATION")
+            .is_some_and(|o| o == "link.create")
+    };
+    let created = entries.iter().find(is_create).context("a record")?;
+    for (name, value) in [
+        ("PRIORITY", "5"),
+        ("WEIR_CAPABILITY", "link"),
+        ("WEIR_VERDICT", "allowed"),
+        ("WEIR_SEVERITY", "changes-host"),
+        ("WEIR_PLUGIN", "bridge"),
+        ("WEIR_NETWORK", "told"),
+        ("WEIR_CONTAINER_ID", &container.id),
+        ("WEIR_IFNAME", "eth0"),
+        ("WEIR_POD", "shop/web-0"),
+    ] {
+        assert_eq!(
+            created.get(name).map(String::as_str),
+            Some(value),
+            "{name}: {created:?}"
+        );
+    }
+    assert!(created["WEIR_ACT"].starts_with("create "), "{created:?}");
     Ok(())
 }
 

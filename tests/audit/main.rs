@@ -18,12 +18,19 @@ use anyhow::{Context, Result, ensure};
 use roxmltree::{Document, Node as Element, ParsingOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use weir_gate::{Event, User};
 use weir_kit::{Node, assert_contains, binary, bridge, weir};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const DIGEST: &str = "sha256:00000000000000000000000000000000000000000000000000000000000000aa";
+
+/// An event that is short to write.
+fn removed() -> Event<'static> {
+    let user = User::of_process();
+    Event::Removed { user }
+}
 
 /// A `WEIR_ROOT` with a log, and nothing that needs a network.
 struct Place {

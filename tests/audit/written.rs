@@ -173,3 +173,32 @@ fn logrotate_loses_nothing() -> Result<()> {
         .weir(&["audit", "verify", "--file", &rotated, "--file", &log])?;
     Ok(())
 }
+
+#[test]
+fn the_schema_knows_who_did_what() -> Result<()> {
+    let line = |operation: &str, arguments: Value| {
+        json!({
+            "time": "2026-03-01T10:00:00.000001Z", "invocation": "0123456789abcdef", "seq": 0,
+            "operation": operation, "arguments": arguments, "verdict": "allowed", "rules": [], "answer": "ok",
+        })
+    };
+    let validator = schema("#/$defs/record")?;
+    let user = json!({ "uid": 0, "login_uid": 1000, "sudo_uid": 1000 });
+    assert_valid(&validator, &line("plugin.add", json!({ "user": user })));
+    let found = json!({
+        "document": "/etc/weir/grants.d/p.yaml", "after": "sha256:00", "modified": "2026-03-01T10:00:00Z",
+        "found_by": { "uid": 0 },
+    });
+    assert_valid(&validator, &line("grant.change", found));
+    // Of an older weir.
+    assert_valid(&validator, &line("plugin.remove", json!({})));
+    for wrong in [
+        json!({ "login_uid": 1000 }),
+        json!({ "uid": "root" }),
+        json!({ "uid": -1 }),
+    ] {
+        let line = line("plugin.add", json!({ "user": wrong }));
+        assert!(!validator.is_valid(&line), "{line:#}");
+    }
+    Ok(())
+}

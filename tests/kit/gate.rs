@@ -27,7 +27,7 @@ pub fn granting(capabilities: Capabilities) -> Gate {
         ..Invocation::default()
     };
     let subject = Subject {
-        command: "ADD",
+        command: "ADD".into(),
         container_id: invocation.container_id.clone(),
         ifname: invocation.ifname.clone(),
         network: invocation.network.clone(),

@@ -75,6 +75,21 @@ fn what_is_expected_is_written_and_compared() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn an_update_of_no_file_is_not_silent() -> Result<()> {
+    let case = compared()?.0;
+    let text = case.said("labels", &["--update"], 1);
+    assert_contains(&text, &["nothing is written", "--expect FILE"]);
+    let output = Command::new(binary())
+        .args(["plugin", "test"])
+        .args([&component("labels"), &case.config])
+        .env("UPDATE_EXPECTED", "1")
+        .output()?;
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_contains(&said(&output), &["`UPDATE_EXPECTED`: nothing is written"]);
+    Ok(())
+}
+
 /// The variable is for `cargo test`, in which a test has no options.
 #[test]
 fn a_failing_test_writes_nothing() -> Result<()> {

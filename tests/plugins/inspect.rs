@@ -135,7 +135,9 @@ fn a_new_grant_covers_every_function() -> Result<()> {
     for name in ["labels", "hostile", "pinned-gateway"] {
         node.install_plugin(name)?;
         let grant = node.root().join("new.yaml");
+        // No network of the node names it.
         let new = node.weir(&["grants", "new", name])?;
+        let new = new.replace("networks: []", "networks: [pods]");
         std::fs::write(&grant, &new)?;
         let inspect = [
             "plugin",
@@ -191,6 +193,11 @@ fn what_is_refused_is_said_with_the_reason() -> Result<()> {
         assert!(reason.is_some_and(|r| r.contains(why)), "{shown:#}");
         assert_eq!(shown["granted"], false);
         assert!(shown["about"].is_null(), "it was run: {shown:#}");
+        // Several imports may have one reason, which is said once.
+        let text = said(&node.command(&["plugin", "inspect", path(&file)?])?);
+        assert_eq!(text.matches(why).count(), 1, "{text}");
+        let text = said(&node.command(&["plugin", "add", path(&file)?])?);
+        assert_eq!(text.matches(why).count(), 1, "{text}");
     }
     Ok(())
 }

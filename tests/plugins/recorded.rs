@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use weir_gate::User;
 use weir_kit::{Container, Grant, Node, Outcome, component, weir};
 
 use crate::{json, path, said};
@@ -165,15 +166,25 @@ fn what_comes_and_goes_is_recorded() -> Result<()> {
     );
     let told: Vec<Value> = node
         .events()
-        .iter()
-        .map(|r| json!([r["operation"], r["digest"], r["arguments"], r["answer"]]))
+        .iter_mut()
+        .map(|r| {
+            let mut user = r["arguments"]["user"].take();
+            user.as_object_mut().map(|user| user.remove("sudo_uid"));
+            assert_eq!(user, this_user(), "{r:#}");
+            json!([
+                r["operation"],
+                r["digest"],
+                r["arguments"]["replaced"],
+                r["answer"]
+            ])
+        })
         .collect();
     assert_eq!(
         told,
         [
-            json!(["plugin.add", one, {}, "ok"]),
-            json!(["plugin.add", two, { "replaced": one }, "ok"]),
-            json!(["plugin.remove", two, {}, "ok"]),
+            json!(["plugin.add", one, null, "ok"]),
+            json!(["plugin.add", two, one, "ok"]),
+            json!(["plugin.remove", two, null, "ok"]),
         ]
     );
     for record in node.events() {
@@ -189,6 +200,14 @@ fn what_comes_and_goes_is_recorded() -> Result<()> {
     assert!(said(&output).contains("audit.jsonl"), "{}", said(&output));
     assert!(!node.installed("mine").exists());
     Ok(())
+}
+
+/// The user who runs the tests, and so weir, as the kernel tells it.
+fn this_user() -> Value {
+    json!(User {
+        sudo_uid: None,
+        ..User::of_process()
+    })
 }
 
 #[test]
@@ -207,6 +226,12 @@ fn a_grant_that_changed_is_recorded_by_the_next_invocation() -> Result<()> {
         add(&node, &container)?;
         let mut new = node.events().split_off(before);
         new.retain(|record| record["operation"] == "grant.change");
+        for record in &mut new {
+            let arguments = record["arguments"].as_object_mut().context("arguments")?;
+            assert_eq!(arguments.remove("found_by"), Some(this_user()));
+            let modified = arguments.remove("modified");
+            assert_eq!(modified.is_some(), arguments.contains_key("after"));
+        }
         Ok(new)
     };
     assert_eq!(changes()?, [] as [Value; 0]);

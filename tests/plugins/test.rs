@@ -354,6 +354,9 @@ fn a_panic_is_the_error_of_its_step() -> Result<()> {
         &["plugin `misbehaving`: panicked at ", "src/lib.rs:"],
     );
     assert!(message.ends_with(": the dam broke at mark 7"), "{message}");
+    // The plugin's standard error in the log has it as well.
+    let text = printed("misbehaving", &case)?;
+    assert_eq!(text.matches("the dam broke at mark 7").count(), 1, "{text}");
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use serde_with::skip_serializing_none;
 use weir_grant::document::Digest;
 
 use crate::subject::Subject;
+use crate::user::User;
 
 /// An event. Its members are the record's arguments.
 #[skip_serializing_none]
@@ -21,9 +22,14 @@ pub enum Event<'a> {
     Added {
         /// The component that it replaced.
         replaced: Option<&'a Digest>,
+        /// Who added it.
+        user: User,
     },
     /// An installed plugin was removed.
-    Removed {},
+    Removed {
+        /// Who removed it.
+        user: User,
+    },
     /// An invocation had more denials than are recorded one by one.
     Further {
         /// The number of denials without a record.
@@ -42,6 +48,10 @@ pub enum Event<'a> {
         before: Option<&'a Digest>,
         /// Of the file's bytes; none if the file does not exist.
         after: Option<&'a Digest>,
+        /// When the file was last written, RFC 3339; none if it does not exist.
+        modified: Option<String>,
+        /// Who ran the invocation that found the change. Who wrote the file is not known.
+        found_by: User,
     },
 }
 
@@ -63,7 +73,7 @@ impl Event<'_> {
         match self {
             Self::Refused { .. } => EVENTS[0],
             Self::Added { .. } => EVENTS[1],
-            Self::Removed {} => EVENTS[2],
+            Self::Removed { .. } => EVENTS[2],
             Self::Grant { .. } => EVENTS[3],
             Self::Further { .. } => EVENTS[4],
             Self::NotForwarded { .. } => EVENTS[5],

@@ -27,7 +27,7 @@
 //!     r#"{ "sysctl": [{ "namespace": "container", "keys": ["net.ipv4.conf.*.arp_notify"], "verbs": ["write"] }] }"#,
 //! )
 //! .expect("rules of a grant");
-//! let audit = Audit::nowhere(Subject { command: "ADD", ..Subject::default() });
+//! let audit = Audit::nowhere(Subject { command: "ADD".into(), ..Subject::default() });
 //! let mut gate = Gate::new(capabilities, Invocation::default(), audit);
 //!
 //! let operation = |key: &str| Write {
@@ -54,6 +54,7 @@ mod permit;
 mod refusal;
 mod subject;
 mod text;
+mod user;
 
 pub use audit::{Audit, AuditSettings, Log, MOST_RECORDED, Receiver};
 pub use configuration::host_interfaces;
@@ -65,3 +66,4 @@ pub use permit::Permit;
 pub use refusal::{Denied, Refusal};
 pub use subject::Subject;
 pub use text::{escape, misleads};
+pub use user::User;

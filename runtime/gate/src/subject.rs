@@ -1,16 +1,22 @@
 //! Which invocation records are about.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use serde_with::skip_serializing_none;
+use weir_grant::Invocation;
 
 /// The attachment and the plugin of an invocation, the same for all its records.
 #[skip_serializing_none]
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Subject {
     /// `ADD`, `DEL`, `CHECK`, `STATUS` or `GC`; empty if there is no command.
-    pub command: &'static str,
+    pub command: Cow<'static, str>,
+    /// Empty for STATUS and GC, which are not about a container.
+    #[serde(default)]
     pub container_id: String,
+    #[serde(default)]
     pub ifname: String,
     pub network: String,
     /// The NetworkAttachmentDefinition that the network comes from, if any.
@@ -22,6 +28,20 @@ pub struct Subject {
 }
 
 impl Subject {
+    /// The name by which grants know the network.
+    pub fn granted_as(&self) -> &str {
+        self.definition.as_deref().unwrap_or(&self.network)
+    }
+
+    /// The values of a grant's placeholders.
+    pub fn invocation(&self) -> Invocation {
+        Invocation {
+            container_id: self.container_id.clone(),
+            ifname: self.ifname.clone(),
+            network: self.granted_as().to_owned(),
+        }
+    }
+
     /// The members that every line of weir's log has for the invocation.
     pub fn for_log(&self) -> Value {
         let mut members = json!(self);

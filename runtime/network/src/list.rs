@@ -279,7 +279,7 @@ impl Network {
     /// Logs an error that does not keep a container from being deleted.
     fn warn(&self, attachment: &Attachment, error: &Error) {
         let subject = Subject {
-            command: Command::Del.as_str(),
+            command: Command::Del.as_str().into(),
             container_id: attachment.container_id.clone(),
             ifname: attachment.ifname.clone(),
             network: self.list.name.clone(),

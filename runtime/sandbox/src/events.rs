@@ -1,7 +1,9 @@
 //! The audit log's events: refused plugins, installed and removed plugins, and changed grants.
 
+use std::fs;
+
 use weir_cni::Error;
-use weir_gate::{Event, Subject};
+use weir_gate::{Event, Subject, User};
 use weir_grant::document::Digest;
 
 use super::request::Request;
@@ -61,6 +63,8 @@ impl Sandbox {
                 document,
                 before: before.map(|one| &one.digest),
                 after: after.map(|one| &one.digest),
+                modified: after.and_then(|_| modified(document)),
+                found_by: User::of_process(),
             };
             let mut audit = self.audit(Subject::without_command(plugin, String::new()));
             audit.tell(&event, "ok").is_ok()
@@ -69,6 +73,12 @@ impl Sandbox {
             now.keep(self.paths());
         }
     }
+}
+
+/// When a file was last written, to the second; none if that cannot be told any more.
+fn modified(file: &str) -> Option<String> {
+    let time = fs::metadata(file).ok()?.modified().ok()?;
+    Some(humantime::format_rfc3339_seconds(time).to_string())
 }
 
 fn not_recorded(why: &str) -> String {

@@ -8,6 +8,7 @@ use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
 use weir_cni::Error;
 use weir_grant::Capability;
+use weir_grant::phrase::joined;
 
 use super::{codes, contract};
 
@@ -86,16 +87,30 @@ impl Imports {
     }
 }
 
+impl Refused {
+    /// The names of forbidden imports by the reason that they share, in the order of the imports.
+    pub fn by_reason(refused: &[Self]) -> Vec<(Vec<String>, &'static str)> {
+        let mut reasons: Vec<(Vec<String>, &'static str)> = Vec::new();
+        for Self { name, reason } in refused {
+            let name = format!("`{}`", name.escape_debug());
+            match reasons.iter_mut().find(|(_, known)| known == reason) {
+                Some((names, _)) => names.push(name),
+                None => reasons.push((vec![name], reason)),
+            }
+        }
+        reasons
+    }
+}
+
 /// Refuses a component with a forbidden import. Errors: `codes::REFUSED_IMPORT`, about `subject`, which names the plugin or the
 /// component.
 pub(crate) fn check(subject: &str, imports: &Imports) -> Result<(), Error> {
     let Some(first) = imports.refused.first() else {
         return Ok(());
     };
-    let all: Vec<String> = imports
-        .refused
-        .iter()
-        .map(|refused| format!("`{}`: {}", refused.name.escape_debug(), refused.reason))
+    let all: Vec<String> = Refused::by_reason(&imports.refused)
+        .into_iter()
+        .map(|(names, reason)| format!("{}: {reason}", joined(names, "and")))
         .collect();
     Err(Error::new(
         codes::REFUSED_IMPORT,

@@ -121,7 +121,7 @@ impl Sandbox {
     /// A host that allows nothing.
     fn powerless(&self) -> State {
         let subject = Subject {
-            command: "VERSION",
+            command: "VERSION".into(),
             ..Subject::default()
         };
         let audit = Audit::nowhere(subject);

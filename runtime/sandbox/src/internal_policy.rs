@@ -44,7 +44,7 @@ impl Sandbox {
         invocation: Invocation,
     ) -> Result<Gate, Error> {
         let subject = Subject {
-            command: command.as_str(),
+            command: command.as_str().into(),
             container_id: invocation.container_id.clone(),
             ifname: invocation.ifname.clone(),
             network: invocation.network.clone(),

@@ -66,7 +66,7 @@ impl Request {
     /// The subject of the plugin's audit records.
     pub(super) fn subject(&self, plugin: &str, digest: String) -> Subject {
         Subject {
-            command: self.command.as_str(),
+            command: self.command.as_str().into(),
             container_id: self.container_id.clone(),
             ifname: self.ifname.clone(),
             network: self.network.clone(),

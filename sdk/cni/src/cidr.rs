@@ -15,10 +15,27 @@ use ipnet::IpNet;
 /// assert_eq!(expected, "a prefix length after the address, such as `10.1.0.5/32`");
 /// ```
 pub fn parse_cidr(text: &str) -> Result<IpNet, String> {
-    text.parse().map_err(|_| expected(text))
+    text.parse()
+        .map_err(|_| expected(text, |address| IpNet::from(address).max_prefix_len()))
 }
 
-fn expected(text: &str) -> String {
+/// Parses a subnet, such as `10.1.0.0/24`.
+///
+/// # Errors
+///
+/// As [`parse_cidr`]; the prefix length of its example is one that subnets have.
+///
+/// ```
+/// let expected = weir_cni::parse_subnet("10.1.0.0").unwrap_err();
+/// assert_eq!(expected, "a prefix length after the address, such as `10.1.0.0/24`");
+/// ```
+pub fn parse_subnet(text: &str) -> Result<IpNet, String> {
+    let usual = |address: IpAddr| if address.is_ipv4() { 24 } else { 64 };
+    text.parse().map_err(|_| expected(text, usual))
+}
+
+/// What is expected in place of the text. `usual` is the prefix length for an example.
+fn expected(text: &str, usual: impl Fn(IpAddr) -> u8) -> String {
     let (address, length) = match text.split_once('/') {
         Some((address, length)) => (address, Some(length)),
         None => (text, None),
@@ -28,7 +45,10 @@ fn expected(text: &str) -> String {
     };
     let most = IpNet::from(address).max_prefix_len();
     match length {
-        None => format!("a prefix length after the address, such as `{address}/{most}`"),
+        None => {
+            let length = usual(address);
+            format!("a prefix length after the address, such as `{address}/{length}`")
+        }
         Some(_) => format!("a prefix length from 0 to {most} after the address"),
     }
 }
@@ -69,5 +89,8 @@ mod tests {
             assert_eq!(parse_cidr(text), Err(expected.to_owned()), "{text}");
         }
         assert!(parse_cidr("10.0.0.1/0").is_ok());
+        let expected = "a prefix length after the address, such as `fd00::/64`";
+        assert_eq!(parse_subnet("fd00::"), Err(expected.to_owned()));
+        assert_eq!(parse_subnet("10.0.0.0/8"), parse_cidr("10.0.0.0/8"));
     }
 }

@@ -69,7 +69,7 @@ mod version;
 
 pub use args::{Args, PodArgs, RequestedAddress};
 pub use attachment::Attachment;
-pub use cidr::parse_cidr;
+pub use cidr::{parse_cidr, parse_subnet};
 pub use config::{Execution, NetworkConfigList, PluginConfig};
 pub use convert::{from_json, from_json_assuming, to_json};
 pub use error::{Code, Error};

@@ -1,5 +1,4 @@
-//! A copy of every line of the log for systemd's journal, by its
-//! [native protocol](https://systemd.io/JOURNAL_NATIVE_PROTOCOL/): one datagram an entry, one entry a line.
+//! A copy of every line of the log for systemd's journal: one datagram an entry, one entry a line.
 //!
 //! It never waits. What the journal does not take at once is counted, and the log has it in any case.
 
@@ -13,9 +12,7 @@ use weir_files::file_trust;
 
 use crate::configuration;
 
-/// What every entry has besides the line.
-const FIELDS: &[u8] = b"PRIORITY=6\nSYSLOG_IDENTIFIER=weir-audit\n\
-    MESSAGE_ID=ac3a7ff42291dd421552aafdc4408ecf\nMESSAGE=";
+use super::journal::Entries;
 
 /// The key `audit` of weir's configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -44,6 +41,7 @@ struct Settings {
 pub(super) struct Forward {
     /// Or why there is none.
     socket: Result<UnixDatagram, String>,
+    entries: Mutex<Entries>,
     missed: Mutex<Option<Missed>>,
 }
 
@@ -67,7 +65,8 @@ impl Forward {
         };
         Some(Self {
             socket,
-            missed: Mutex::new(None),
+            entries: Mutex::default(),
+            missed: Mutex::default(),
         })
     }
 
@@ -91,7 +90,8 @@ impl Forward {
 
     fn send_line(&self, line: &[u8]) -> Result<(), String> {
         let socket = self.socket.as_ref().map_err(String::clone)?;
-        let sent = socket.send(&[FIELDS, line, b"\n"].concat());
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = socket.send(&entries.entry(line));
         sent.map(drop).map_err(|error| match error.kind() {
             ErrorKind::WouldBlock => "the journal does not take more at present".to_owned(),
             _ => format!("the journal: {error}"),

@@ -7,6 +7,7 @@
 
 mod chained;
 mod forward;
+mod journal;
 mod line;
 mod log;
 mod shorten;

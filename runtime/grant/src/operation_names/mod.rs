@@ -8,6 +8,7 @@ mod complete;
 mod field;
 pub mod function;
 mod question;
+pub mod recorded;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -53,7 +53,7 @@ impl NativeCall<'_> {
         native: Vec<NativePlugin>,
     ) -> Result<(Gate, Log), Error> {
         let subject = Subject {
-            command: self.command.as_str(),
+            command: self.command.as_str().into(),
             container_id: self.attachment.container_id.clone(),
             ifname: self.attachment.ifname.clone(),
             network: self.network.to_owned(),

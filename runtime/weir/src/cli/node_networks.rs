@@ -6,7 +6,11 @@ use ipnet::IpNet;
 use serde_json::Value;
 use weir_cni::NetworkConfigList;
 use weir_files::{Paths, entries};
+use weir_grant::Section;
+use weir_grant::diagnostic::nearest;
 use weir_network::{ConfigPath, Settings, at, is_configuration};
+
+use super::output::complain;
 
 /// The configurations in the directory of network configurations, and those in weir's. What cannot be read, or could have been
 /// written by others, is left out.
@@ -23,6 +27,27 @@ pub fn of_node(paths: &Paths) -> Vec<NetworkConfigList> {
             .map(|network| network.list),
     );
     lists
+}
+
+/// Says on standard error that the node has no network of this name; not of a NetworkAttachmentDefinition, which only the
+/// cluster knows.
+pub fn report_unknown(paths: &Paths, network: &str) {
+    if Section::of(network) == Section::Tenants {
+        return;
+    }
+    let lists = of_node(paths);
+    let known: Vec<&str> = lists.iter().map(|list| list.name.as_str()).collect();
+    if known.contains(&network) {
+        return;
+    }
+    let directory = paths.networks();
+    let meant = nearest(network, &known)
+        .map(|meant| format!("; did you mean `{meant}`?"))
+        .unwrap_or_default();
+    complain(&format!(
+        "no such network: no configuration in `{}` has the name `{network}`{meant}",
+        directory.display()
+    ));
 }
 
 /// The subnets from which a network's IPAM plugin gives addresses: every `subnet` below `ipam`.

@@ -113,6 +113,8 @@ pub enum Answer {
     Yes,
     /// No, or something is wrong: exit code 3.
     No,
+    /// They differ, and the second allows nothing that the first does not: exit code 4.
+    Narrower,
 }
 
 impl From<bool> for Answer {
@@ -126,6 +128,7 @@ impl From<Answer> for ExitCode {
         match answer {
             Answer::Yes => Self::SUCCESS,
             Answer::No => Self::from(3),
+            Answer::Narrower => Self::from(4),
         }
     }
 }

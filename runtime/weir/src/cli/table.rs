@@ -2,23 +2,35 @@
 
 use weir_host::printable;
 
-use super::output::print_line;
+use super::output::{print_line, say};
 
 /// Prints a table. The last column is not padded.
 pub fn print_table<const COLUMNS: usize>(titles: [&str; COLUMNS], rows: &[[String; COLUMNS]]) {
-    let rows: Vec<[String; COLUMNS]> = rows
-        .iter()
-        .map(|row| row.each_ref().map(|text| printable(text)))
+    let rows = rows.iter().map(|row| (row.clone(), None));
+    print_table_with_notes(titles, rows.collect());
+}
+
+/// Prints a table of which some rows have a note below them.
+pub fn print_table_with_notes<const COLUMNS: usize>(
+    titles: [&str; COLUMNS],
+    rows: Vec<([String; COLUMNS], Option<String>)>,
+) {
+    let rows: Vec<_> = rows
+        .into_iter()
+        .map(|(row, note)| (row.map(|text| printable(&text)), note))
         .collect();
     let mut widths = titles.map(|title| title.chars().count());
-    for row in &rows {
+    for (row, _) in &rows {
         for (width, text) in widths.iter_mut().zip(row) {
             *width = text.chars().count().max(*width);
         }
     }
     print_row(&titles.map(str::to_owned), &widths);
-    for row in &rows {
+    for (row, note) in &rows {
         print_row(row, &widths);
+        if let Some(note) = note {
+            say!("    {note}");
+        }
     }
 }
 

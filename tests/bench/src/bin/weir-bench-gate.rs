@@ -116,7 +116,7 @@ fn part(record: &Value) -> Result<Part> {
         grant: serde_json::to_string(&grant)?,
         acts: Vec::new(),
         subject: Subject {
-            command: "ADD",
+            command: "ADD".into(),
             container_id: text(record, "container_id"),
             ifname: text(record, "ifname"),
             network: text(record, "network"),

@@ -93,7 +93,7 @@ impl Acts {
         };
         act.different.insert(hash);
         act.seen.add(record.time);
-        name(&mut act.networks, record.granted_as());
+        name(&mut act.networks, record.subject.granted_as());
         record
             .rules
             .iter()

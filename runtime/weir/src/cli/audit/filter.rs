@@ -67,14 +67,16 @@ impl Filter {
             && self.reaches(record)
             && self.since.is_none_or(|since| record.time >= since)
             && self.until.is_none_or(|until| record.time < until)
-            && matches(&self.plugin, &record.plugin)
-            && matches(&self.container_id, &record.container_id)
-            && matches(&self.ifname, &record.ifname)
-            && (matches(&self.network, &record.network)
-                || matches(&self.network, record.granted_as()))
+            && matches(&self.plugin, &record.subject.plugin)
+            && matches(&self.container_id, &record.subject.container_id)
+            && matches(&self.ifname, &record.subject.ifname)
+            && (matches(&self.network, &record.subject.network)
+                || matches(&self.network, record.subject.granted_as()))
             && any(&self.capability, |c| *c == record.capability)
             && matches(&self.operation, &record.operation)
-            && any(&self.command, |c| c.eq_ignore_ascii_case(&record.command))
+            && any(&self.command, |c| {
+                c.eq_ignore_ascii_case(&record.subject.command)
+            })
     }
 
     /// Whether records of a plugin may pass.

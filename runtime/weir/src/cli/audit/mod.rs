@@ -6,6 +6,7 @@ mod count;
 mod filter;
 mod follow;
 mod page;
+mod parts;
 mod rules;
 mod summary;
 mod tally;
@@ -30,9 +31,11 @@ use weir_grant::{Severity, internal_grant};
 use weir_network::Settings;
 use weir_sandbox::Catalogue;
 
+use super::grants::grant_state::grants;
 use super::output::{Answer, Format, StandardOutput, complain, print_text};
 use super::record::{Log, Record, Verdict};
 use filter::Filter;
+use parts::Parts;
 use tally::Tally;
 
 #[derive(Args)]
@@ -103,14 +106,14 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     if arguments.follow {
         return follow(arguments, &files);
     }
-    let denied = if arguments.html.is_some() || arguments.summary || arguments.unused {
-        let tally = tally(arguments, &files)?;
+    let denied = if arguments.unused {
+        unused(&paths, arguments, &files)?
+    } else if arguments.html.is_some() || arguments.summary {
+        let tally = tally(arguments, &files, |_| {})?;
         if let Some(target) = &arguments.html {
             let chain = arguments.file.is_empty().then(|| verify::in_a_line(&paths));
             let page = page::page(&paths, &files, &arguments.filter, &tally, chain.as_deref());
             write_page(&page, target)?;
-        } else if arguments.unused {
-            unused::print(&paths, arguments.format, &arguments.filter, &tally)?;
         } else {
             summary::print(arguments.format, &files, &tally)?;
         }
@@ -119,6 +122,16 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
         print(arguments, &files)?
     };
     Ok((!denied || !arguments.fail_on_denied).into())
+}
+
+/// Prints what the grants allow beyond the records. Returns whether one of them is a denial.
+fn unused(paths: &Paths, arguments: &Arguments, files: &[PathBuf]) -> Result<bool> {
+    let grants = grants(paths)?;
+    let mut parts = Parts::of(&grants)?;
+    let tally = tally(arguments, files, |record| parts.add(record))?;
+    let Arguments { format, filter, .. } = arguments;
+    unused::print(&grants, *format, filter, &tally, &parts)?;
+    Ok(tally.count.denied > 0)
 }
 
 /// Prints the records. Returns whether one of them is a denial.
@@ -152,10 +165,12 @@ fn follow(arguments: &Arguments, files: &[PathBuf]) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-fn tally(arguments: &Arguments, files: &[PathBuf]) -> Result<Tally> {
+/// Counts the records. `take` gets each of them as well.
+fn tally(arguments: &Arguments, files: &[PathBuf], mut take: impl FnMut(&Record)) -> Result<Tally> {
     let mut tally = Tally::default();
     tally.unreadable = read(arguments, files, |record| {
         tally.add(record);
+        take(record);
         Ok(())
     })?;
     Ok(tally)
@@ -178,7 +193,7 @@ fn read(
                 passed = true;
                 take(record)
             } else {
-                plugins.insert(record.plugin.clone());
+                plugins.insert(record.subject.plugin.clone());
                 Ok(())
             }
         };

@@ -90,7 +90,7 @@ impl Tally {
         self.count.add(record);
         self.attachments.add(record);
         self.timeline.add(record.time, record.verdict);
-        let plugin = self.plugins.entry(record.plugin.clone());
+        let plugin = self.plugins.entry(record.subject.plugin.clone());
         plugin.or_default().add(record);
     }
 }
@@ -101,7 +101,7 @@ impl PluginTally {
         self.attachments.add(record);
         self.acts.add(record);
         // Empty if the component is unknown.
-        let digest = Some(&record.digest).filter(|digest| !digest.is_empty());
+        let digest = Some(&record.subject.digest).filter(|digest| !digest.is_empty());
         if let Some(seen) = digest.and_then(|digest| entry(&mut self.digests, digest)) {
             seen.add(record.time);
         }
@@ -116,7 +116,7 @@ impl PluginTally {
     }
 
     fn add_rules(&mut self, record: &Record) {
-        let Some(network) = entry(&mut self.rules, record.granted_as()) else {
+        let Some(network) = entry(&mut self.rules, record.subject.granted_as()) else {
             return;
         };
         for rule in &record.rules {
@@ -199,8 +199,12 @@ pub struct Attachments {
 impl Attachments {
     fn add(&mut self, record: &Record) {
         // STATUS and GC have none.
-        if !record.container_id.is_empty() {
-            let attachment = (&record.network, &record.container_id, &record.ifname);
+        if !record.subject.container_id.is_empty() {
+            let attachment = (
+                &record.subject.network,
+                &record.subject.container_id,
+                &record.subject.ifname,
+            );
             self.hashes.insert(self.hasher.hash_one(attachment));
         }
     }

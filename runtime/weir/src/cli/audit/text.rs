@@ -17,8 +17,8 @@ pub fn sentence(record: &Record, by_arguments: bool) -> String {
             "{} {:<7}  {:<10} {:<5}",
             time::precise(record.time),
             record.verdict.word(),
-            record.plugin,
-            record.command,
+            record.subject.plugin,
+            record.subject.command,
         ),
         subject(record),
         record.operation.clone(),
@@ -52,12 +52,12 @@ fn action(record: &Record, by_arguments: bool) -> Option<String> {
 
 /// The attachment: `mynet k8s-pod-1/eth0`, or the network alone.
 fn subject(record: &Record) -> String {
-    let network = record.granted_as();
-    if record.container_id.is_empty() {
+    let network = record.subject.granted_as();
+    if record.subject.container_id.is_empty() {
         return network.to_owned();
     }
-    let id = short_id(&record.container_id);
-    format!("{network} {id}/{}", record.ifname)
+    let id = short_id(&record.subject.container_id);
+    format!("{network} {id}/{}", record.subject.ifname)
 }
 
 /// A long container id as a glob.

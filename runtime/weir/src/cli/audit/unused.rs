@@ -1,12 +1,12 @@
-//! `weir audit --unused`: what the grants in force allow and no record shows was needed: rules, and networks.
+//! `weir audit --unused`: what the grants in force allow and no record shows was needed: rules, values of rules, and networks.
 
 use anyhow::Result;
 use jiff::Timestamp;
 use serde::Serialize;
-use weir_files::Paths;
 use weir_grant::phrase::joined;
 
 use super::filter::Filter;
+use super::parts::{PartlyUsed, Parts};
 use super::rules::{self, Rule};
 use super::tally::{PluginTally, Tally};
 use crate::cli::grants::document::wrapped;
@@ -28,6 +28,8 @@ struct Unused {
     /// How many rules the grant has.
     rules: usize,
     unused: Vec<UnusedRule>,
+    /// What was not used of rules that were.
+    in_part: Vec<PartlyUsed>,
 }
 
 #[derive(Serialize)]
@@ -40,12 +42,17 @@ struct UnusedRule {
     reads_only: bool,
 }
 
-/// Of the plugins that pass the filter. Errors: the node's grants cannot be read.
-pub fn print(paths: &Paths, format: Format, filter: &Filter, tally: &Tally) -> Result<()> {
-    let grants = grant_state::grants(paths)?;
+/// Of the plugins that pass the filter.
+pub fn print(
+    grants: &[Grant],
+    format: Format,
+    filter: &Filter,
+    tally: &Tally,
+    parts: &Parts<'_>,
+) -> Result<()> {
     let is_asked = |grant: &&Grant| grant.is_in_force() && filter.passes_plugin(grant.plugin());
     let in_force = grants.iter().filter(is_asked);
-    let unused = in_force.map(|grant| Unused::of(grant, &grants, tally));
+    let unused = in_force.map(|grant| Unused::of(grant, grants, tally, parts));
     let unused: Vec<Unused> = unused.filter(Unused::is_broader).collect();
     format.print(&unused, |unused| {
         if unused.is_empty() {
@@ -58,12 +65,10 @@ pub fn print(paths: &Paths, format: Format, filter: &Filter, tally: &Tally) -> R
 }
 
 impl Unused {
-    fn of(grant: &Grant, all: &[Grant], tally: &Tally) -> Self {
+    fn of(grant: &Grant, all: &[Grant], tally: &Tally, parts: &Parts<'_>) -> Self {
         let plugin = tally.plugins.get(grant.plugin());
-        let used = |rule: &Rule| {
-            let used = plugin.map(|tally: &PluginTally| rules::used(grant, all, tally));
-            used.is_some_and(|used| used.contains_key(&rule.name))
-        };
+        let used = plugin.map(|tally: &PluginTally| rules::used(grant, all, tally));
+        let is_used = |rule: &str| used.as_ref().is_some_and(|used| used.contains_key(rule));
         let document = &grant.loaded.document;
         let applies = |network: &&String| {
             let its = grant_state::applying(all, grant.plugin(), Some(network));
@@ -72,7 +77,7 @@ impl Unused {
         let seen = plugin.into_iter().flat_map(|tally| tally.rules.keys());
         let rules = rules::rules(document);
         let count = rules.len();
-        let unused = rules.into_iter().filter(|rule| !used(rule));
+        let unused = rules.into_iter().filter(|rule: &Rule| !is_used(&rule.name));
         Self {
             plugin: grant.plugin().to_owned(),
             from: grant.loaded.origin.to_string(),
@@ -87,11 +92,12 @@ impl Unused {
                     reads_only: rule.reads_only,
                 })
                 .collect(),
+            in_part: parts.unused(grant, is_used),
         }
     }
 
     fn is_broader(&self) -> bool {
-        !self.unused.is_empty() || self.wider_networks()
+        !self.unused.is_empty() || !self.in_part.is_empty() || self.wider_networks()
     }
 
     /// Whether the grant is for networks beyond those it was used on.
@@ -113,21 +119,30 @@ impl Unused {
         let count = self.unused.len();
         say!("{plugin} ({from}): {count} of {rules} rules not used since {first:.0}");
         if self.wider_networks() {
-            let text = format!(
-                "networks: for {}, used on {}",
-                joined(self.networks.clone(), "and"),
-                joined(self.used_on.clone(), "and")
-            );
+            let used_on = match self.used_on.as_slice() {
+                [] => "none".to_owned(),
+                networks => joined(networks.to_vec(), "and"),
+            };
+            let networks = joined(self.networks.clone(), "and");
+            let text = format!("networks: for {networks}, used on {used_on}");
             print_line!("{}", wrapped(&text, "  * "));
         }
         for rule in &self.unused {
-            let reads = if rule.reads_only {
-                " - reads are recorded only on request"
-            } else {
-                ""
-            };
-            let text = format!("{}: {}{reads}", rule.name, rule.what);
-            print_line!("{}", wrapped(&text, "  * "));
+            let text = format!("{}: {}", rule.name, rule.what);
+            print_use(&text, rule.reads_only);
+        }
+        for rule in &self.in_part {
+            print_use(&rule.sentence(), rule.reads);
         }
     }
+}
+
+/// Prints what was not used; what is for reads may have been.
+fn print_use(text: &str, reads: bool) {
+    let reads = if reads {
+        " - reads are recorded only on request"
+    } else {
+        ""
+    };
+    print_line!("{}", wrapped(&format!("{text}{reads}"), "  * "));
 }

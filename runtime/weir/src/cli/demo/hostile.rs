@@ -77,7 +77,7 @@ spec:
 fn denied(world: &World) -> Result<Vec<Record>> {
     let mut denied = Vec::new();
     let mut take = |record: &Record| {
-        if record.plugin == "hostile" && record.verdict == Verdict::Denied {
+        if record.subject.plugin == "hostile" && record.verdict == Verdict::Denied {
             denied.push(record.clone());
         }
         Ok(())

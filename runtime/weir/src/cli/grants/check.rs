@@ -19,7 +19,7 @@ use weir_grant::native::NativePlugin;
 use weir_grant::phrase::joined;
 use weir_grant::{Capabilities, Capability, Document, Section, Verb};
 use weir_network::Settings;
-use weir_sandbox::{Catalogue, Imports, Invalid, Origin, Sandbox, not_read, read_grant};
+use weir_sandbox::{Catalogue, Imports, Invalid, Loaded, Origin, Sandbox, not_read, read_grant};
 
 use super::document::wrapped;
 use super::grant_state::{self, Grant, NOT_READ, State};
@@ -34,6 +34,9 @@ pub struct Arguments {
     /// Answer no, with exit code 3, if there is a warning.
     #[arg(long)]
     strict: bool,
+    /// Print the notes on the grants that come with weir as well.
+    #[arg(long, conflicts_with = "files")]
+    shipped: bool,
     #[command(flatten)]
     format: Format,
 }
@@ -44,6 +47,8 @@ pub struct Arguments {
 struct Checked {
     /// The file, or `shipped`.
     from: String,
+    #[serde(skip)]
+    is_shipped: bool,
     valid: bool,
     error: Option<String>,
     /// What is wrong, each with its line and column.
@@ -69,7 +74,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     };
     arguments
         .format
-        .print(&checked, |checked| checked.iter().for_each(print))?;
+        .print(&checked, |checked| print_all(checked, arguments.shipped))?;
     let broken: Vec<&str> = checked
         .iter()
         .filter(|one| one.error.is_some())
@@ -252,11 +257,14 @@ fn of_node(paths: &Paths, node: &KnownNode) -> Result<Vec<Checked>> {
     let mut checked = Vec::new();
     for one in grant_state::survey(paths)? {
         checked.push(match one {
-            Ok(grant) => valid(
-                grant.loaded.origin.to_string(),
-                &grant.loaded.document,
-                of_grant(node, &grant),
-            ),
+            Ok(grant) => {
+                let Loaded { document, origin } = &grant.loaded;
+                let remarks = of_grant(node, &grant);
+                Checked {
+                    is_shipped: *origin == Origin::Shipped,
+                    ..valid(origin.to_string(), document, remarks)
+                }
+            }
             // It has the position of each mistake.
             Err(broken) => of_file(node, &broken.file),
         });
@@ -304,6 +312,24 @@ fn not_in_force(grant: &Grant) -> Option<Remark> {
         code,
         text: format!("it is not in force: {because}"),
     })
+}
+
+/// Of the grants that come with weir only what is no note, unless all is asked for.
+fn print_all(checked: &[Checked], shipped: bool) {
+    let is_left_out = |one: &&Checked| one.is_shipped && !one.has_warning() && !shipped;
+    checked
+        .iter()
+        .filter(|one| !is_left_out(one))
+        .for_each(print);
+    let left_out = checked.iter().filter(is_left_out).count();
+    if left_out > 0 {
+        let notes = checked
+            .iter()
+            .filter(is_left_out)
+            .map(|one| one.remarks.len())
+            .sum::<usize>();
+        print_line!("shipped: {left_out} valid grants, with {notes} notes that `--shipped` prints");
+    }
 }
 
 fn print(checked: &Checked) {

@@ -53,7 +53,7 @@ struct Imports {
     less: BTreeMap<Capability, Vec<String>>,
 }
 
-/// Yes if there is no difference.
+/// Yes if there is no difference; of two grants, another answer if the second is only narrower.
 pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
     let first = side(&paths, &arguments.first)?;
     let second = side(&paths, &arguments.second)?;
@@ -61,7 +61,7 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
         (Side::Grant(first), Side::Grant(second)) => {
             let difference = compare(&first, &second);
             arguments.format.print(&difference, print)?;
-            Ok(difference.is_empty().into())
+            Ok(answer(&difference))
         }
         (Side::Component(first, one), Side::Component(second, two)) => {
             let imports = imports(paths, (&first, &one), (&second, &two))?;
@@ -73,6 +73,16 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
             arguments.first,
             arguments.second
         ),
+    }
+}
+
+fn answer(difference: &Difference) -> Answer {
+    if difference.is_empty() {
+        Answer::Yes
+    } else if difference.is_narrower() {
+        Answer::Narrower
+    } else {
+        Answer::No
     }
 }
 
@@ -197,6 +207,9 @@ fn print(difference: &Difference) {
     }
     for member in members {
         say!("{}: {} -> {}", member.key, member.from, member.to);
+    }
+    if difference.is_narrower() {
+        print_line!("The second allows nothing that the first does not.");
     }
 }
 

@@ -1,6 +1,6 @@
 //! A grant as text: the document with a rule on each line, and sentences that fit on a page.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use weir_gate::misleads;
 use weir_grant::flow::flow;
 use weir_grant::{Capability, Document, Limits};
@@ -8,6 +8,9 @@ use weir_host::printable;
 
 /// The width at which sentences are wrapped.
 const WIDTH: usize = 96;
+
+/// The keys of limits as the documentation has them.
+const LIMITS: [&str; 6] = ["memory", "time", "calls", "changes", "transfer", "log"];
 
 /// The document as people write it.
 pub fn to_yaml(document: &Document) -> String {
@@ -40,11 +43,22 @@ pub fn to_yaml(document: &Document) -> String {
             lines.push(format!("    pods: {}", text(pods)));
         }
     }
-    if document.spec.limits != Limits::default() {
-        lines.push(format!("  limits: {}", text(&spec["limits"])));
-    }
+    lines.push(format!("  limits: {}", limits(&document.spec.limits)));
     let text = lines.join("\n") + "\n";
     text.chars().map(escaped).collect()
+}
+
+/// The limits in the order in which people write them: `{ memory: 64MiB, time: 1m, calls: 10000, … }`.
+pub fn limits(limits: &Limits) -> String {
+    let value = json!(limits);
+    let mut members: Vec<_> = value.as_object().into_iter().flatten().collect();
+    members.sort_by_key(|(key, _)| LIMITS.iter().position(|known| known == key));
+    let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
+    let members: Vec<String> = members
+        .into_iter()
+        .map(|(key, value)| format!("{key}: {}", text(value)))
+        .collect();
+    format!("{{ {} }}", members.join(", "))
 }
 
 /// A character of a document. Misleading ones occur only in quotes, and are escaped there.
@@ -102,8 +116,6 @@ pub fn wrapped(text: &str, start: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -25,6 +25,7 @@ use crate::cli::policy::suggest::WithoutRule;
 use super::document::wrapped;
 use super::grant_state::{self, Grant, State};
 use super::replay::replay;
+use crate::cli::node_networks;
 use crate::cli::output::{Answer, Format, complain, print_line, say};
 use crate::cli::outside::Outside;
 use crate::cli::record::{Record, Verdict};
@@ -147,6 +148,9 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     }
     let question = asked(arguments, listed)?;
     documents.know(paths, &question.plugin)?;
+    if let Some(network) = &arguments.network {
+        node_networks::report_unknown(paths, network);
+    }
     let explanations: Vec<Explanation> = match documents.in_force(&question).as_slice() {
         // Each grant has its own networks.
         several @ [_, _, ..] => several
@@ -172,7 +176,7 @@ fn explain_records(
 ) -> Result<Answer> {
     let plugin = arguments.plugin.as_deref();
     let format = arguments.format;
-    let passes = |record: &Record| plugin.is_none_or(|plugin| record.plugin == plugin);
+    let passes = |record: &Record| plugin.is_none_or(|plugin| record.subject.plugin == plugin);
     let mut explanations = Vec::new();
     let (mut count, mut allowed) = (0_u64, true);
     let unknown = replay(Path::new("-"), passes, |record, operation| {
@@ -182,11 +186,11 @@ fn explain_records(
         };
         let question = Question {
             refused,
-            plugin: record.plugin.clone(),
-            network: Some(record.granted_as().to_owned()),
+            plugin: record.subject.plugin.clone(),
+            network: Some(record.subject.granted_as().to_owned()),
             invocation: Invocation {
                 host_interfaces: listed.clone(),
-                ..record.invocation()
+                ..record.subject.invocation()
             },
             interfaces: interfaces(record),
             operation,
@@ -215,7 +219,7 @@ fn explain_records(
 
 /// The pod's interfaces that a record names: the attachment's, and those of an allowed route.
 fn interfaces(record: &Record) -> Vec<String> {
-    let mut names = vec![record.ifname.clone()];
+    let mut names = vec![record.subject.ifname.clone()];
     if record.verdict == Verdict::Allowed {
         let route = &record.arguments["route"];
         let hops = route["next_hops"].as_array().into_iter().flatten();

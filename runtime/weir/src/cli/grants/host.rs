@@ -174,4 +174,7 @@ pub(super) fn print_changers(changers: &[Changer]) {
         ],
         &rows,
     );
+    print_line!(
+        "\nAUTHOR is what the component says in its section `authors`, which nothing confirms; `-` where it says nothing."
+    );
 }

@@ -12,8 +12,9 @@ use weir_sandbox::Broken;
 
 use super::grant_state::{self, Grant, State};
 use super::host::{changers, print_changers};
-use crate::cli::output::{Answer, Format, complain, print_line, say};
+use crate::cli::output::{Answer, Format, complain, print_line};
 use crate::cli::outside::Outside;
+use crate::cli::table::{or_dash, print_table_with_notes};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -121,29 +122,20 @@ fn print(listed: &[Listed]) {
     if listed.iter().any(|one| one.state == State::Invalid) {
         print_line!("A grant is not valid: no plugin runs until it is fixed or removed.\n");
     }
-    print_line!(
-        "{:<16} {:<16} {:<16} {:<13} FROM",
-        "NAME",
-        "PLUGIN",
-        "NETWORKS",
-        "STATE"
-    );
-    for one in listed {
-        let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
-        say!(
-            "{:<16} {:<16} {:<16} {:<13} {}",
-            text(&one.name),
-            text(&one.plugin),
+    let row = |one: &Listed| {
+        let row = [
+            or_dash(one.name.clone().unwrap_or_default()),
+            or_dash(one.plugin.clone().unwrap_or_default()),
             networks(one),
-            one.state.word(),
-            one.from
-        );
+            one.state.word().to_owned(),
+            one.from.clone(),
+        ];
         // What stops the others is said above.
-        let because = one.because.as_ref();
-        if let Some(because) = because.filter(|_| one.state != State::Stopped) {
-            say!("    {because}");
-        }
-    }
+        let is_said = one.state == State::Stopped;
+        (row, one.because.clone().filter(|_| !is_said))
+    };
+    let titles = ["NAME", "PLUGIN", "NETWORKS", "STATE", "FROM"];
+    print_table_with_notes(titles, listed.iter().map(row).collect());
 }
 
 fn networks(one: &Listed) -> String {

@@ -2,13 +2,18 @@
 
 use anyhow::Result;
 use clap::Args;
+use serde_json::json;
+use weir_cni::NetworkConfigList;
 use weir_files::Paths;
 use weir_grant::document::{API_VERSION, KIND};
+use weir_grant::flow::flow;
 use weir_grant::operation_names::function::{further_verbs, verbs};
-use weir_grant::{Capability, Verb};
+use weir_grant::{Capability, Limits, Verb};
 use weir_sandbox::Sandbox;
 
+use super::document::limits;
 use super::show_error;
+use crate::cli::node_networks;
 use crate::cli::output::{Answer, print_line, say};
 use crate::cli::outside::refuse;
 
@@ -23,16 +28,21 @@ pub struct Arguments {
 pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
     let plugin = &arguments.plugin;
     refuse(&paths, plugin)?;
-    let sandbox = Sandbox::new(paths, false).map_err(show_error)?;
+    let sandbox = Sandbox::new(paths.clone(), false).map_err(show_error)?;
     let found = sandbox.catalogue().find(plugin).map_err(show_error)?;
     let inspection = sandbox
         .inspect(&found.component().map_err(show_error)?)
         .map_err(show_error)?;
     print_line!(
-        "# Review every rule: a key that is left out allows everything. `weir grants learn {plugin}` and"
+        "# Review every rule: a key that is left out allows everything. What the plugin needs is found out by"
     );
-    print_line!("# `weir grants suggest {plugin}` find out what the plugin needs. Then save it as");
-    say!("# {}/{plugin}.yaml", sandbox.paths().grants().display());
+    print_line!(
+        "# `weir plugin test FILE CONFIG --suggest-grant`, with its component and a network, or by"
+    );
+    print_line!(
+        "# `weir grants learn {plugin}` and `weir grants suggest {plugin}`. Then save it as"
+    );
+    say!("# {}/{plugin}.yaml", paths.grants().display());
     print_line!("apiVersion: {}", API_VERSION);
     print_line!("kind: {}", KIND);
     print_line!("metadata:\n  name: {plugin}");
@@ -40,7 +50,8 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
         "spec:\n  plugin:\n    name: {plugin}\n    digest: {}",
         found.digest
     );
-    print_line!("  networks: [\"*\"]\n  capabilities:");
+    print_networks(&paths, plugin);
+    print_line!("  capabilities:");
     let rules: Vec<String> = inspection
         .imports
         .functions
@@ -53,12 +64,29 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
     if rules.is_empty() {
         print_line!("    {{}}");
     }
+    print_line!("  # weir's own: `weir plugin test` shows how much of them the plugin takes.");
+    print_line!("  limits: {}", limits(&Limits::default()));
     print_line!(
         "  # For NetworkAttachmentDefinitions, whose text tenants write, put \"*/*\" among the"
     );
     print_line!("  # networks, and below `tenants` the rules that may then be used:");
     print_line!("  # tenants:\n  #   capabilities: {{}}");
     Ok(Answer::Yes)
+}
+
+/// Prints the networks of this node that name the plugin. None may use it if there are none: whoever adds one is asked to name
+/// it.
+fn print_networks(paths: &Paths, plugin: &str) {
+    let uses = |list: &NetworkConfigList| {
+        let mut plugins = list.plugins.iter();
+        plugins.any(|p| p.plugin_type() == plugin || p.ipam_type() == Some(plugin))
+    };
+    let lists = node_networks::of_node(paths).into_iter();
+    let names: Vec<String> = lists.filter(uses).map(|list| list.name).collect();
+    if names.is_empty() {
+        print_line!("  # Name the networks that may use it: no configuration of this node does.");
+    }
+    say!("  networks: {}", flow(&json!(names)));
 }
 
 /// The rule for a capability's functions, which are named above it; none if they need none.

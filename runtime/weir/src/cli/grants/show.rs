@@ -17,6 +17,7 @@ use weir_sandbox::{Catalogue, Loaded, Origin};
 use super::document::{to_yaml, wrapped};
 use super::grant_state::{self, Grant, State};
 use super::origin::rules_of_weir;
+use crate::cli::node_networks;
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::cli::outside::{Native, Outside};
 
@@ -90,6 +91,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let shown: Vec<Shown> = match network {
         None => all.iter().filter(is_shown).map(shown).collect(),
         Some(network) => {
+            node_networks::report_unknown(paths, network);
             let deciding = grant_state::applying(&all, plugin, Some(network)).into_iter();
             deciding
                 .map(|grant| shown(grant).of_network(network))

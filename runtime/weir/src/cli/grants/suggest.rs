@@ -107,8 +107,8 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     // The addresses that other plugins added show which networks this one works on.
     let network = arguments.network.as_deref();
     let passes = |r: &Record| {
-        let is_of_network = network.is_none_or(|network| r.granted_as() == network);
-        is_of_network && (r.plugin == *plugin || gives_address(r))
+        let is_of_network = network.is_none_or(|network| r.subject.granted_as() == network);
+        is_of_network && (r.subject.plugin == *plugin || gives_address(r))
     };
     let left_out = replay(file, passes, |record, operation| {
         collected.take(arguments, record, operation);
@@ -175,7 +175,7 @@ fn gives_address(record: &Record) -> bool {
 
 impl Collected {
     fn take(&mut self, arguments: &Arguments, record: &Record, operation: Box<dyn Query>) {
-        let is_own = record.plugin == arguments.plugin;
+        let is_own = record.subject.plugin == arguments.plugin;
         if record.verdict == Verdict::Refused {
             return;
         }
@@ -192,7 +192,7 @@ impl Collected {
         if record.operation == "address.add" {
             let given = self
                 .given
-                .entry(record.granted_as().to_owned())
+                .entry(record.subject.granted_as().to_owned())
                 .or_default();
             given.extend(networks_given(&*operation));
         }
@@ -203,21 +203,28 @@ impl Collected {
     }
 
     fn take_own(&mut self, record: &Record, operation: Box<dyn Query>) {
-        if !record.container_id.is_empty() {
-            let attachment = (record.container_id.clone(), record.ifname.clone());
+        if !record.subject.container_id.is_empty() {
+            let attachment = (
+                record.subject.container_id.clone(),
+                record.subject.ifname.clone(),
+            );
             self.attachments.insert(attachment);
         }
-        self.networks.insert(record.granted_as().to_owned());
-        self.digest = record.digest.parse().ok().or(self.digest.take());
+        self.networks.insert(record.subject.granted_as().to_owned());
+        self.digest = record.subject.digest.parse().ok().or(self.digest.take());
         let asked = (
-            (&record.container_id, &record.ifname, record.granted_as()),
+            (
+                &record.subject.container_id,
+                &record.subject.ifname,
+                record.subject.granted_as(),
+            ),
             (&record.operation, record.arguments.to_string()),
         );
         if self.seen.insert(self.hasher.hash_one(asked)) {
             self.distinct.push(Recorded {
                 invocation: Invocation {
                     host_interfaces: self.host_interfaces.clone(),
-                    ..record.invocation()
+                    ..record.subject.invocation()
                 },
                 operation,
             });

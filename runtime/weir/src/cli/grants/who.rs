@@ -16,6 +16,7 @@ use weir_network::Settings;
 use super::explain::fields;
 use super::grant_state::{self, Grant};
 use super::origin::{Whose, all_rules_of_weir};
+use crate::cli::node_networks;
 use crate::cli::output::{Answer, Format, print_line, show};
 use crate::cli::table::{or_dash, print_table};
 
@@ -93,6 +94,9 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let asked = asked(&arguments.operation, &given)?;
     let network = arguments.network.as_deref();
     let grants = grant_state::grants(paths)?;
+    if let Some(network) = network {
+        node_networks::report_unknown(paths, network);
+    }
     let own = all_rules_of_weir()?;
     let mut all = rules_in_force(&grants, network);
     all.extend(
@@ -295,12 +299,7 @@ fn print(may: &[May], several: bool) {
     }
     let needs = may.iter().flat_map(|may| &may.needs);
     let whats: BTreeSet<&str> = needs.map(|need| need.what.as_str()).collect();
-    let mut rows: Vec<[String; 7]> = Vec::new();
-    for row in may.iter().flat_map(|one| rows_of(one, several)) {
-        if !rows.contains(&row) {
-            rows.push(row);
-        }
-    }
+    let rows = one_for_each_rule(may.iter().flat_map(|one| rows_of(one, several)));
     if several || whats.len() > 1 {
         return print_table(TITLES, &rows);
     }
@@ -310,6 +309,23 @@ fn print(may: &[May], several: bool) {
         .map(|[a, b, c, d, e, f, _]| [a, b, c, d, e, f]);
     let rows: Vec<[String; 6]> = rows.collect();
     print_table([plugin, whose, networks, rule, grant, only_if], &rows);
+}
+
+/// Joins rows that differ only in the last column: what one rule allows under the same conditions.
+fn one_for_each_rule(rows: impl Iterator<Item = [String; 7]>) -> Vec<[String; 7]> {
+    let mut joined: Vec<([String; 6], Vec<String>)> = Vec::new();
+    for [a, b, c, d, e, f, what] in rows {
+        let rule = [a, b, c, d, e, f];
+        match joined.iter_mut().find(|(other, _)| *other == rule) {
+            Some((_, whats)) if whats.contains(&what) => {}
+            Some((_, whats)) => whats.push(what),
+            None => joined.push((rule, vec![what])),
+        }
+    }
+    let row = |([a, b, c, d, e, f], whats): ([String; 6], Vec<String>)| {
+        [a, b, c, d, e, f, whats.join("; ")]
+    };
+    joined.into_iter().map(row).collect()
 }
 
 /// A row for each rule of each need.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
-use weir_gate::Event;
+use weir_gate::{Event, User};
 use weir_sandbox::{Catalogue, Inspection, Sandbox};
 
 use super::coverage::Coverage;
@@ -107,6 +107,7 @@ fn install(sandbox: &Sandbox, name: &str, inspection: &Inspection, replace: bool
     };
     let event = Event::Added {
         replaced: before.as_ref(),
+        user: User::of_process(),
     };
     let outcome = installed.as_ref().map(|_| ());
     let recorded = sandbox.record(name, Some(&inspection.digest), &event, outcome);

@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use weir_grant::Capability;
+use weir_grant::phrase::joined;
 use weir_grant::size::Exact;
 use weir_sandbox::{About, Inspection, Refused, Sandbox, codes, read_grant};
 
@@ -157,8 +158,8 @@ fn print(shown: &Shown) {
         );
     }
     print_requests(shown);
-    for Refused { name, reason } in &shown.refused {
-        say!("refused     {name}: {reason}");
+    for (names, reason) in Refused::by_reason(&shown.refused) {
+        say!("refused     {}: {reason}", joined(names, "and"));
     }
     match &shown.unusable {
         None => shown.coverage.print(&shown.name),

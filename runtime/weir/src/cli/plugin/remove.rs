@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use weir_gate::Event;
+use weir_gate::{Event, User};
 use weir_grant::document::Digest;
 use weir_sandbox::{Loaded, Origin, Sandbox, survey_grants};
 
@@ -38,8 +38,9 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let gone = sandbox.catalogue().remove(name);
     // The removal of a plugin that is not installed is not recorded.
     let recorded = if gone.is_ok() || sandbox.catalogue().is_installed(name) {
+        let user = User::of_process();
         let outcome = gone.as_ref().copied();
-        sandbox.record(name, digest.as_ref(), &Event::Removed {}, outcome)
+        sandbox.record(name, digest.as_ref(), &Event::Removed { user }, outcome)
     } else {
         Ok(())
     };

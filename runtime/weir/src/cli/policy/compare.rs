@@ -79,11 +79,20 @@ pub struct Member {
     pub key: &'static str,
     pub from: String,
     pub to: String,
+    /// Whether the second document allows more by it, apart from networks.
+    #[serde(skip)]
+    is_wider: bool,
 }
 
 impl Difference {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Whether the second document surely allows nothing that the first does not.
+    pub fn is_narrower(&self) -> bool {
+        let is_wider = self.members.iter().any(|member| member.is_wider);
+        self.possible.is_empty() && self.more_networks.is_empty() && !is_wider
     }
 }
 
@@ -96,9 +105,14 @@ pub fn compare(first: &Document, second: &Document) -> Difference {
         fewer_networks: uncovered(&two.networks, &one.networks),
         members: Vec::new(),
     };
-    let mut member = |key, from: String, to: String| {
+    let mut member = |key, from: String, to: String, is_wider| {
         if from != to {
-            difference.members.push(Member { key, from, to });
+            difference.members.push(Member {
+                key,
+                from,
+                to,
+                is_wider,
+            });
         }
     };
     let digest = |spec: &Spec| {
@@ -107,29 +121,39 @@ pub fn compare(first: &Document, second: &Document) -> Difference {
     };
     let name = |spec: &Spec| spec.plugin.name.clone();
     let networks = |spec: &Spec| networks(&spec.networks);
-    member("spec.plugin.name", name(one), name(two));
-    member("spec.plugin.digest", digest(one), digest(two));
-    member("spec.networks", networks(one), networks(two));
-    member("spec.tenants.pods", pods(one), pods(two));
+    member("spec.plugin.name", name(one), name(two), true);
+    let other_component = one.plugin.digest.is_some();
+    member(
+        "spec.plugin.digest",
+        digest(one),
+        digest(two),
+        other_component,
+    );
+    member("spec.networks", networks(one), networks(two), false);
+    let more_pods = !requests(two).is_subset(&requests(one));
+    member("spec.tenants.pods", pods(one), pods(two), more_pods);
     let (one, two) = (&one.limits, &two.limits);
     // To the byte, so that different sizes have different texts.
     let size = |size: ByteSize| Exact::from(size).to_string();
     let time = |time| humantime::format_duration(time).to_string();
     let count = |count: u64| count.to_string();
-    member("spec.limits.memory", size(one.memory), size(two.memory));
-    member("spec.limits.time", time(one.time), time(two.time));
-    member("spec.limits.calls", count(one.calls), count(two.calls));
-    member(
-        "spec.limits.changes",
-        count(one.changes),
-        count(two.changes),
-    );
-    member(
-        "spec.limits.transfer",
-        size(one.transfer),
-        size(two.transfer),
-    );
-    member("spec.limits.log", size(one.log), size(two.log));
+    let sizes = [
+        ("spec.limits.memory", one.memory, two.memory),
+        ("spec.limits.transfer", one.transfer, two.transfer),
+        ("spec.limits.log", one.log, two.log),
+    ];
+    for (key, one, two) in sizes {
+        member(key, size(one), size(two), two > one);
+    }
+    let counts = [
+        ("spec.limits.calls", one.calls, two.calls),
+        ("spec.limits.changes", one.changes, two.changes),
+    ];
+    for (key, one, two) in counts {
+        member(key, count(one), count(two), two > one);
+    }
+    let (one, two) = (one.time, two.time);
+    member("spec.limits.time", time(one), time(two), two > one);
     difference
 }
 
@@ -182,9 +206,13 @@ fn together(capabilities: &Capabilities, capability: Capability) -> Vec<RuleFiel
 
 /// What pods may request, in one text.
 fn pods(spec: &Spec) -> String {
+    or_none(requests(spec).into_iter().collect())
+}
+
+/// The words of what pods may request.
+fn requests(spec: &Spec) -> BTreeSet<&'static str> {
     let requests = spec.tenants.iter().flat_map(|tenants| &tenants.pods);
-    let words: BTreeSet<&str> = requests.map(|request| request.word()).collect();
-    or_none(words.into_iter().collect())
+    requests.map(|request| request.word()).collect()
 }
 
 fn added(first: &Spec, second: &Spec) -> Vec<Change> {
@@ -376,6 +404,51 @@ mod tests {
         assert_eq!(members, ["spec.networks", "spec.limits.calls"]);
         let (back, forth, _) = difference(second, first);
         assert_eq!((forth, back), (possible, impossible));
+    }
+
+    #[test]
+    fn what_allows_nothing_more_is_narrower() {
+        let wide =
+            "capabilities: { link: [{}] }, networks: [a, b], limits: { calls: 10, time: 2s }";
+        for (first, second, narrower) in [
+            (wide, wide, true),
+            (
+                wide,
+                "capabilities: { link: [{}] }, networks: [a], limits: { calls: 10, time: 1s }",
+                true,
+            ),
+            (
+                wide,
+                "capabilities: {}, networks: [a, b], limits: { calls: 10, time: 2s }",
+                true,
+            ),
+            ("limits: { calls: 10 }", "limits: { calls: 11 }", false),
+            ("limits: { memory: 2MiB }", "limits: { memory: 1MiB }", true),
+            ("networks: [a]", "networks: [a, b]", false),
+            (
+                "tenants: { capabilities: {} }",
+                "tenants: { capabilities: {}, pods: [ips] }",
+                false,
+            ),
+            (
+                "tenants: { capabilities: {}, pods: [ips, mac] }",
+                "tenants: { capabilities: {}, pods: [mac] }",
+                true,
+            ),
+            // Each allows something that the other does not.
+            (
+                "capabilities: { link: [{}] }",
+                "capabilities: { store: [{}] }",
+                false,
+            ),
+        ] {
+            let found = compare(&document(first), &document(second));
+            assert_eq!(
+                found.is_narrower(),
+                narrower,
+                "{first} and {second}: {found:?}"
+            );
+        }
     }
 
     #[test]

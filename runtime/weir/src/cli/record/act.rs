@@ -1,85 +1,41 @@
 //! What the operation of a record does, in words, and how far it reaches.
 
-use serde_json::Value;
-use weir_grant::operation_names::recorded;
-use weir_grant::query::Query;
-use weir_grant::{Namespace, Severity};
+use weir_grant::Severity;
+use weir_grant::operation_names::recorded::Recorded;
 
 use super::Record;
-
-/// How deep lists are nested in the arguments of an operation: commands of a transaction, and their elements.
-const DEEPEST: usize = 3;
 
 impl Record {
     /// What the operation does: "move veth `eth0` from container to host". None for an event, and for arguments that are
     /// not those of a known operation.
     pub fn act(&self) -> Option<String> {
-        let operation = self.operation()?;
-        let act = operation.act();
-        match self.shortened_from {
-            Some(_) => Some(format!("{act}; and what is not recorded")),
-            None => Some(act),
-        }
+        self.recorded().act()
     }
 
     /// How far the operation reaches. What is not recorded may be anything that its namespace allows. None for an event.
     pub fn severity(&self) -> Option<Severity> {
-        let is_of_host = || self.namespaces.iter().any(|n| n == Namespace::Host.word());
-        let known = self.operation().map(|o| o.severity(&self.invocation()));
-        let least = match (&known, self.shortened_from) {
-            _ if self.is_event() => return None,
-            (Some(_), None) | (Some(Severity::Reads), _) => return known,
-            _ if !is_of_host() => Severity::Contained,
-            (None, None) => Severity::ChangesHost,
-            (_, Some(_)) => Severity::ReachesOthers,
-        };
-        Some(known.map_or(least, |known| known.max(least)))
+        (!self.is_event()).then(|| self.recorded().severity(&self.subject.invocation()))
     }
 
-    /// The operation, of a shortened record as far as it is recorded.
-    fn operation(&self) -> Option<Box<dyn Query>> {
-        let whole = recorded(&self.operation, &self.arguments).ok();
-        if whole.is_some() || self.shortened_from.is_none() {
-            return whole;
+    fn recorded(&self) -> Recorded<'_> {
+        Recorded {
+            operation: &self.operation,
+            arguments: &self.arguments,
+            is_shortened: self.shortened_from.is_some(),
         }
-        // The last element of a list may be there in part.
-        (0..DEEPEST).rev().find_map(|depth| {
-            let mut arguments = self.arguments.clone();
-            let is_shorter = without_last(&mut arguments, depth);
-            is_shorter.then(|| recorded(&self.operation, &arguments).ok())?
-        })
-    }
-}
-
-/// Takes the last element of a list out: of the outermost one, or of one that many lists below it.
-fn without_last(value: &mut Value, depth: usize) -> bool {
-    match value {
-        Value::Array(list) if depth == 0 => list.pop().is_some(),
-        Value::Array(list) => list
-            .last_mut()
-            .is_some_and(|last| without_last(last, depth - 1)),
-        Value::Object(members) => {
-            let mut members = members.values_mut();
-            members.any(|member| without_last(member, depth))
-        }
-        _ => false,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
     fn record(operation: &str, arguments: Value) -> Record {
-        let namespaces: &[&str] = match arguments["namespace"] {
-            Value::Null => &[],
-            _ => &["host"],
-        };
         let record = json!({
             "time": "2026-03-01T10:00:00Z", "command": "ADD", "network": "n", "plugin": "p", "digest": "d",
-            "operation": operation, "namespaces": namespaces, "arguments": arguments, "verdict": "allowed",
+            "operation": operation, "arguments": arguments, "verdict": "allowed",
             "answer": "ok",
         });
         serde_json::from_value(record).expect("a record")

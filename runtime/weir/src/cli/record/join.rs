@@ -2,13 +2,14 @@
 //!
 //! Older logs have whole records in single lines, with a denial's requirement and rule in the words of its answer.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::{io, mem};
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use weir_grant::Closest;
+use weir_grant::operation_names::recorded::namespaces;
 
 use super::{Record, Take, Verdict};
 
@@ -29,6 +30,20 @@ pub struct Joiner {
     /// The oldest first.
     order: VecDeque<String>,
     missing: u64,
+    finished: Finished,
+}
+
+/// Whole records that were not given out yet.
+#[derive(Default)]
+struct Finished {
+    /// By time, and of the same time in the order in which they came.
+    records: BTreeMap<(Timestamp, u64), Record>,
+    /// How many came.
+    count: u64,
+    /// Whether a record waits for earlier ones that have no answer yet.
+    in_order: bool,
+    /// The times of those, and how many are of each.
+    earlier: BTreeMap<Timestamp, usize>,
 }
 
 #[derive(Default)]
@@ -53,30 +68,45 @@ struct Answered {
 }
 
 impl Joiner {
+    /// Gives records in the order of their times, as far as the log has them so: an operation that runs another plugin has
+    /// its answer after that one's records. Each then waits for the answers to earlier ones.
+    #[must_use]
+    pub fn in_order(mut self) -> Self {
+        self.finished.in_order = true;
+        self
+    }
+
     /// Gives the records that a line completes to `take`. False for a line that is not one of weir's.
     pub fn line(&mut self, text: &str, take: Take<'_>) -> io::Result<bool> {
-        let Ok(line) = serde_json::from_str::<Line>(text) else {
-            return Ok(false);
-        };
+        let line = serde_json::from_str::<Line>(text);
+        let is_known = line.is_ok_and(|line| self.read(line));
+        if let Some(now) = self.finished.overdue() {
+            self.end_waiting(Some(now));
+        }
+        self.finished.give(take)?;
+        Ok(is_known)
+    }
+
+    fn read(&mut self, line: Line) -> bool {
         let has = |key: &str| line.contains_key(key);
         if has("answered") {
-            return self.answered(line, take);
+            return self.answered(line);
         }
         if has("chained") {
             // `weir audit verify` looks at these.
-            return Ok(has("sha256"));
+            return has("sha256");
         }
         let record = if has("plugin") && (has("seq") || has("namespaces")) {
             // As the tools print it.
             record(line)
         } else if has("seq") {
-            return self.entry(line, take);
+            return self.entry(line);
         } else if has("operation") {
             record(line).map(modernised)
         } else {
-            return Ok(self.head(line));
+            return self.head(line);
         };
-        record.map_or(Ok(false), |record| take(&record).map(|()| true))
+        record.map(|record| self.finished.add(record)).is_some()
     }
 
     /// How many records are missing, by the numbers of the others.
@@ -86,6 +116,11 @@ impl Joiner {
 
     /// Gives the records that will get no answer to `take`: all, or those that are too old at `now`.
     pub fn give_up(&mut self, now: Option<Timestamp>, take: Take<'_>) -> io::Result<()> {
+        self.end_waiting(now);
+        self.finished.give(take)
+    }
+
+    fn end_waiting(&mut self, now: Option<Timestamp>) {
         let is_over =
             |record: &Record| now.is_none_or(|now| now.duration_since(record.time) > LONGEST);
         for name in &self.order {
@@ -93,10 +128,10 @@ impl Joiner {
                 continue;
             };
             for record in invocation.waiting.extract_if(.., |record| is_over(record)) {
-                take(&record)?;
+                self.finished.no_longer_waits(&record);
+                self.finished.add(record);
             }
         }
-        Ok(())
     }
 
     fn head(&mut self, line: Line) -> bool {
@@ -112,41 +147,47 @@ impl Joiner {
         self.invocations.entry(name).or_default().head = line;
         while self.order.len() > MOST_INVOCATIONS {
             let oldest = self.order.pop_front();
-            oldest.map(|oldest| self.invocations.remove(&oldest));
+            let invocation = oldest.and_then(|oldest| self.invocations.remove(&oldest));
+            let lost = invocation
+                .into_iter()
+                .flat_map(|invocation| invocation.waiting);
+            lost.for_each(|record| self.finished.no_longer_waits(&record));
         }
         true
     }
 
-    fn entry(&mut self, line: Line, take: Take<'_>) -> io::Result<bool> {
+    fn entry(&mut self, line: Line) -> bool {
         let name = line.get("invocation").and_then(Value::as_str);
         let Some(invocation) = name.and_then(|name| self.invocations.get_mut(name)) else {
-            return Ok(false);
+            return false;
         };
         let mut whole = invocation.head.clone();
         whole.extend(line);
         let record = record(whole).and_then(|record| Some((record.seq?, record)));
         let Some((seq, record)) = record else {
-            return Ok(false);
+            return false;
         };
         if seq < invocation.next {
             // The invocation was killed between two steps, which left the record in the log twice.
-            return Ok(true);
+            return true;
         }
         self.missing += seq - invocation.next;
         invocation.next = seq + 1;
-        match record.answer {
-            Some(_) => take(&record)?,
-            None => invocation.waiting.push(record),
+        if record.answer.is_some() {
+            self.finished.add(record);
+        } else {
+            self.finished.waits(&record);
+            invocation.waiting.push(record);
         }
-        Ok(true)
+        true
     }
 
-    fn answered(&mut self, line: Line, take: Take<'_>) -> io::Result<bool> {
+    fn answered(&mut self, line: Line) -> bool {
         let Ok(answered) = serde_json::from_value::<Answered>(line.into()) else {
-            return Ok(false);
+            return false;
         };
         let Some(invocation) = self.invocations.get_mut(&answered.invocation) else {
-            return Ok(false);
+            return false;
         };
         let numbers = answered.answered..=answered.through.unwrap_or(answered.answered);
         let is_meant = |record: &mut Record| record.seq.is_some_and(|seq| numbers.contains(&seq));
@@ -155,9 +196,51 @@ impl Joiner {
             record.answer = Some(answered.answer.clone());
             record.microseconds = answered.microseconds;
             record.previous.clone_from(&answered.previous);
-            take(&record)?;
+            self.finished.no_longer_waits(&record);
+            self.finished.add(record);
         }
-        Ok(true)
+        true
+    }
+}
+
+impl Finished {
+    fn add(&mut self, record: Record) {
+        self.count += 1;
+        self.records.insert((record.time, self.count), record);
+    }
+
+    /// Notes a record whose answer is to come.
+    fn waits(&mut self, record: &Record) {
+        *self.earlier.entry(record.time).or_default() += 1;
+    }
+
+    fn no_longer_waits(&mut self, record: &Record) {
+        if let Some(count) = self.earlier.get_mut(&record.time) {
+            *count -= 1;
+            if *count == 0 {
+                self.earlier.remove(&record.time);
+            }
+        }
+    }
+
+    /// The time of the last record, if another one will get no answer by then: no invocation lasts longer than [`LONGEST`].
+    fn overdue(&self) -> Option<Timestamp> {
+        let ((last, _), _) = self.records.last_key_value()?;
+        let (earliest, _) = self.earlier.first_key_value()?;
+        (last.duration_since(*earliest) > LONGEST).then_some(*last)
+    }
+
+    /// Gives out the records for which no earlier one can come.
+    fn give(&mut self, take: Take<'_>) -> io::Result<()> {
+        let earliest = self.earlier.first_key_value().map(|(time, _)| *time);
+        while let Some(first) = self.records.first_entry() {
+            let time = first.key().0;
+            if self.in_order && earliest.is_some_and(|earliest| earliest < time) {
+                break;
+            }
+            take(&first.remove())?;
+        }
+        Ok(())
     }
 }
 
@@ -167,7 +250,8 @@ fn record(line: Line) -> Option<Record> {
     record.node = record.node.filter(|node| !node.is_empty());
     let word = record.operation.split('.').next().unwrap_or_default();
     record.capability = word.to_owned();
-    record.namespaces = namespaces(&record.arguments);
+    let namespaces = namespaces(&record.arguments).into_iter();
+    record.namespaces = namespaces.map(str::to_owned).collect();
     Some(record)
 }
 
@@ -224,23 +308,4 @@ fn flatten_discipline(arguments: &mut Line) {
     let (word, parameters) = (word.as_str().into(), parameters.as_object().cloned());
     arguments.extend(parameters.unwrap_or_default());
     arguments.insert("discipline".to_owned(), word);
-}
-
-/// The namespaces that an operation is about, wherever its arguments have them.
-fn namespaces(arguments: &Value) -> Vec<String> {
-    let mut found = BTreeSet::new();
-    collect(arguments, &mut found);
-    found.into_iter().collect()
-}
-
-fn collect(value: &Value, into: &mut BTreeSet<String>) {
-    match value {
-        Value::Object(members) => {
-            let own = members.get("namespace").and_then(Value::as_str);
-            into.extend(own.map(str::to_owned));
-            members.values().for_each(|member| collect(member, into));
-        }
-        Value::Array(list) => list.iter().for_each(|element| collect(element, into)),
-        _ => {}
-    }
 }

@@ -69,8 +69,9 @@ impl Log {
         self.joiner.give_up(None, take)
     }
 
-    /// Gives all records to `take`. Returns the number of broken lines.
+    /// Gives all records to `take`, in the order of their times. Returns the number of broken lines.
     pub fn read_whole(mut self, take: Take<'_>) -> io::Result<u64> {
+        self.joiner = self.joiner.in_order();
         self.read(take)?;
         self.finish(take)?;
         Ok(self.broken())
@@ -194,7 +195,7 @@ mod tests {
         let mut log = Log::open(file.path()).unwrap();
         let mut plugins = Vec::new();
         let mut take = |record: &Record| {
-            plugins.push(record.plugin.clone());
+            plugins.push(record.subject.plugin.clone());
             Ok(())
         };
         log.read(&mut take).unwrap();

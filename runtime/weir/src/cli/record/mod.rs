@@ -12,10 +12,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
-use weir_gate::{Denied, EVENT_CAPABILITIES};
+use weir_gate::{Denied, EVENT_CAPABILITIES, Subject};
+use weir_grant::Closest;
 use weir_grant::operation_names::recorded;
 use weir_grant::query::Query;
-use weir_grant::{Closest, Invocation};
 
 pub use join::{Joiner, LONGEST};
 pub use log::{Log, parts, read};
@@ -64,19 +64,9 @@ pub struct Record {
     pub invocation: Option<String>,
     /// The record's number in its invocation, from 0.
     pub seq: Option<u64>,
-    pub command: String,
-    /// Empty for STATUS and GC, which are not about a container.
-    #[serde(default)]
-    pub container_id: String,
-    #[serde(default)]
-    pub ifname: String,
-    pub network: String,
-    /// The NetworkAttachmentDefinition of the network, if it has one.
-    pub definition: Option<String>,
-    /// The Kubernetes pod, as `namespace/name`, if the runtime told it.
-    pub pod: Option<String>,
-    pub plugin: String,
-    pub digest: String,
+    /// What all records of its invocation share.
+    #[serde(flatten)]
+    pub subject: Subject,
     #[serde(default)]
     pub capability: String,
     pub operation: String,
@@ -180,21 +170,6 @@ impl Record {
         self.requirement.as_deref().unwrap_or(answer)
     }
 
-    /// The name by which grants know the network.
-    pub fn granted_as(&self) -> &str {
-        self.definition.as_deref().unwrap_or(&self.network)
-    }
-
-    /// The values of a grant's placeholders, without those of the node's configuration.
-    pub fn invocation(&self) -> Invocation {
-        Invocation {
-            container_id: self.container_id.clone(),
-            ifname: self.ifname.clone(),
-            network: self.granted_as().to_owned(),
-            ..Invocation::default()
-        }
-    }
-
     /// The requested operation. Errors: the arguments are shortened, or are not those of the operation.
     pub fn query(&self) -> Result<Box<dyn Query>, String> {
         match self.shortened_from {
@@ -230,7 +205,10 @@ mod tests {
 
     /// The records of these lines, and how many are missing.
     fn joined(lines: &[String]) -> (Vec<Record>, u64) {
-        let mut joiner = Joiner::default();
+        joined_by(Joiner::default(), lines)
+    }
+
+    fn joined_by(mut joiner: Joiner, lines: &[String]) -> (Vec<Record>, u64) {
         let mut records = Vec::new();
         let mut take = |record: &Record| {
             records.push(record.clone());
@@ -283,12 +261,12 @@ mod tests {
             panic!("{records:?}");
         };
         assert_eq!(
-            (record.plugin.as_str(), record.seq, missing),
+            (record.subject.plugin.as_str(), record.seq, missing),
             ("p", Some(0), 0)
         );
         assert_eq!(record.capability, "link");
         assert_eq!(record.namespaces, ["container", "host"]);
-        assert_eq!(record.pod.as_deref(), Some("ns/p"));
+        assert_eq!(record.subject.pod.as_deref(), Some("ns/p"));
         assert_eq!(record.answer.as_deref(), Some("ok"));
         assert_eq!(record.previous, Some(json!({ "mtu": 1 })));
         // What a tool prints, a tool reads.
@@ -313,6 +291,51 @@ mod tests {
             verdicts,
             [Verdict::Allowed, Verdict::Allowed, Verdict::Refused]
         );
+    }
+
+    /// `ipam.run` is answered after the records of the plugin that it ran.
+    #[test]
+    fn records_come_in_order_of_time_if_that_is_asked() {
+        let at = |line: &str, second: u32, invocation: &str| {
+            let time = format!("10:00:{second:02}Z");
+            let line = line.replace("10:00:00Z", &time);
+            line.replace(
+                r#""invocation":"i""#,
+                &format!(r#""invocation":"{invocation}""#),
+            )
+        };
+        let done = entry(0, r#","answer":"ok""#);
+        let killed = [at(HEAD, 0, "k"), at(&entry(0, ""), 0, "k")];
+        let ran = [
+            at(HEAD, 1, "i"),
+            at(&entry(0, ""), 1, "i"),
+            at(HEAD, 2, "j"),
+            at(&done, 2, "j"),
+            at(&done, 3, "j").replace(r#""seq":0"#, r#""seq":1"#),
+            at(&answer(0, 0, ""), 4, "i"),
+        ];
+        let of = |joiner: Joiner, lines: &[String]| -> Vec<String> {
+            let (records, _) = joined_by(joiner, lines);
+            let seconds = records.iter().map(|record| record.time.strftime("%M:%S"));
+            seconds.map(|second| second.to_string()).collect()
+        };
+        assert_eq!(of(Joiner::default(), &ran), ["00:02", "00:03", "00:01"]);
+        let in_order = || Joiner::default().in_order();
+        assert_eq!(of(in_order(), &ran), ["00:01", "00:02", "00:03"]);
+        // What has no answer keeps nothing back for longer than an invocation may last.
+        let later = ran.map(|line| line.replace("10:00:", "10:11:"));
+        let lines = [&killed[..], &later[..]].concat();
+        let mut joiner = in_order();
+        let mut count = 0;
+        for line in &lines {
+            let mut take = |_: &Record| {
+                count += 1;
+                Ok(())
+            };
+            joiner.line(&line.replace('\n', " "), &mut take).unwrap();
+        }
+        assert_eq!(count, 4);
+        assert_eq!(of(in_order(), &lines), ["00:00", "11:01", "11:02", "11:03"]);
     }
 
     #[test]

@@ -153,7 +153,7 @@ impl Trial {
     fn asked_for(&self) -> Result<StorePaths> {
         let mut paths = StorePaths::default();
         let mut take = |record: &Record| {
-            if self.is_free(&record.plugin) {
+            if self.is_free(&record.subject.plugin) {
                 paths.note(record);
             }
             Ok(())
@@ -176,10 +176,14 @@ impl Trial {
                 return Ok(());
             }
             if record.verdict == Verdict::Denied {
-                if self.is_free(&record.plugin) && outcome.granted.has(record) {
+                if self.is_free(&record.subject.plugin) && outcome.granted.has(record) {
                     return Ok(());
                 }
-                denied.insert(format!("{}: {}", record.plugin, record.requirement()));
+                denied.insert(format!(
+                    "{}: {}",
+                    record.subject.plugin,
+                    record.requirement()
+                ));
             }
             writeln!(output, "{}", escape(serde_json::to_string(record)?))
         };

@@ -17,9 +17,10 @@ mod suggest;
 mod tests;
 mod would_allow;
 
+use std::env;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::FalseyValueParser;
 use glob::Pattern;
@@ -33,8 +34,11 @@ use self::placeholders::Placeholders;
 use self::plan::Plan;
 use self::steps::{Ran, Step};
 use self::suggest::Suggested;
-use crate::cli::output::{Answer, Format, print_line, print_list, say, show};
+use crate::cli::output::{Answer, Format, complain, print_line, print_list, say, show};
 use crate::cli::scratch_node::ScratchNode;
+
+/// The variable that stands for `--update`.
+const UPDATE: &str = "UPDATE_EXPECTED";
 
 #[derive(Args)]
 pub struct Arguments {
@@ -69,7 +73,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
     /// Write what came of ADD into the file of `--expect`, if all else of the test passes.
-    #[arg(long, env = "UPDATE_EXPECTED", value_parser = FalseyValueParser::new(), hide_env_values = true)]
+    #[arg(long, env = UPDATE, value_parser = FalseyValueParser::new(), hide_env_values = true)]
     update: bool,
     /// Run it with everything allowed, and print a grant of what it needs, under which the same test
     /// passes.
@@ -110,10 +114,23 @@ struct Report {
     attached: Option<Attached>,
 }
 
+/// `--update` without a file. Errors: on the command line; the environment may be meant for other tests.
+fn no_file_to_update() -> Result<()> {
+    let nothing = "nothing is written, because no file is given: give `--expect FILE`, or `expect` in `test.yaml`";
+    match env::var_os(UPDATE) {
+        None => bail!("`--update`: {nothing}"),
+        Some(_) => complain(&format!("`{UPDATE}`: {nothing}")),
+    }
+    Ok(())
+}
+
 /// No if a command failed, an operation was denied, something was left behind, or what came of ADD is not what is expected.
 pub fn run(arguments: &Arguments) -> Result<Answer> {
     let plan = Plan::read(arguments)?;
     let expected = plan.settings.expect.as_deref();
+    if arguments.update && expected.is_none() {
+        no_file_to_update()?;
+    }
     let expected = expected.map(|file| Expected::read(file, arguments.update));
     let expected = expected.transpose()?;
     let node = ScratchNode::enter("weir plugin test")?;

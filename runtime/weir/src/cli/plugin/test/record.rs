@@ -24,8 +24,8 @@ pub struct Line {
 /// A record in one line, with the plugin's name if it is not `plugin`'s.
 pub fn sentence(record: &Record, plugin: &str) -> String {
     let mut sentence = format!("{:<7} ", record.verdict.word());
-    if record.plugin != plugin {
-        sentence += &format!("{}: ", record.plugin);
+    if record.subject.plugin != plugin {
+        sentence += &format!("{}: ", record.subject.plugin);
     }
     sentence += &format!("{} {}", record.operation, arguments(&record.arguments));
     if !record.rules.is_empty() {
@@ -40,6 +40,15 @@ pub fn sentence(record: &Record, plugin: &str) -> String {
 impl Line {
     pub fn is_of(&self, plugin: &str) -> bool {
         self.plugin == plugin
+    }
+
+    /// The text of the message and the fields, with a space for each end of a line, which the log has escaped.
+    pub fn in_one_line(&self) -> String {
+        let fields = self.fields.values().filter_map(Value::as_str);
+        let texts = [self.message.as_str()].into_iter().chain(fields);
+        let lines = texts.flat_map(|text| text.split("\\n"));
+        let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
+        words.join(" ")
     }
 
     pub fn sentence(&self) -> String {

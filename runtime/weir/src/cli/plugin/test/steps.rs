@@ -232,7 +232,9 @@ impl Step {
 
     /// The operations of a plugin in it.
     pub fn operations_of<'s>(&'s self, plugin: &'s str) -> impl Iterator<Item = &'s Record> {
-        self.operations.iter().filter(move |r| r.plugin == plugin)
+        self.operations
+            .iter()
+            .filter(move |r| r.subject.plugin == plugin)
     }
 
     /// Whether it should change nothing, or nothing of an attachment.
@@ -266,14 +268,21 @@ impl Step {
     fn operation_lines(&self, plugin: &str, all: bool) -> Vec<String> {
         let mut lines = Vec::new();
         for (index, record) in self.operations.iter().enumerate() {
-            if !all && record.plugin != plugin && record.verdict != Verdict::Denied {
+            if !all && record.subject.plugin != plugin && record.verdict != Verdict::Denied {
                 continue;
             }
             lines.push(sentence(record, plugin));
             let hints = self.would_allow.iter().filter(|w| w.operation == index);
-            lines.extend(hints.flat_map(|hint| hint.lines(&record.plugin)));
+            lines.extend(hints.flat_map(|hint| hint.lines(&record.subject.plugin)));
         }
         lines
+    }
+
+    /// Whether a line of the log is a panic that is the step's error in full: what else the line has is in its details.
+    fn is_in_error(&self, line: &Line) -> bool {
+        let error = self.error.as_ref();
+        let panic = error.and_then(|error| error.msg.split_once("panicked at "));
+        panic.is_some_and(|(_, panic)| !panic.ends_with('…') && line.in_one_line().contains(panic))
     }
 
     /// Prints it, with the operations of one plugin or of all.
@@ -282,7 +291,8 @@ impl Step {
         let took = self.microseconds as f64 / 1000.0;
         let line = format!("{:<7} {word:<7} {took:7.2} ms  {}", self.command, self.note);
         print_line!("{}", line.trim_end());
-        let log = self.log.iter().filter(|line| all || line.is_of(plugin));
+        let is_shown = |line: &&Line| all || line.is_of(plugin) && !self.is_in_error(line);
+        let log = self.log.iter().filter(is_shown);
         let mut lines = self.operation_lines(plugin, all);
         lines.extend(log.map(Line::sentence));
         for line in shorten(&lines) {

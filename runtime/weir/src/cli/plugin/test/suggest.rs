@@ -93,7 +93,7 @@ fn suggestion(plan: &Plan, component: &Inspection, steps: &[Step]) -> Result<Sug
     for record in own(plan, steps) {
         if matches!(record.verdict, Verdict::Allowed | Verdict::Denied) {
             recorded.push(Recorded {
-                invocation: record.invocation(),
+                invocation: record.subject.invocation(),
                 operation: record.query().map_err(|why| anyhow!(why))?,
             });
         }
@@ -156,14 +156,14 @@ fn read(link: &Requirement) -> Option<Box<dyn Query>> {
 
 fn document(plan: &Plan, capabilities: Capabilities, digest: Option<Digest>) -> Result<Document> {
     let name = plan.plugin.clone();
-    let networks = Pattern::try_from("*".to_owned()).map_err(|why| anyhow!("{why}"))?;
+    let network = Pattern::literal(&plan.list.name);
     Ok(Document {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
         metadata: Metadata { name: name.clone() },
         spec: Spec {
             plugin: PluginReference { name, digest },
-            networks: vec![networks],
+            networks: vec![network],
             capabilities,
             tenants: None,
             limits: plan.grants.limits(),
@@ -180,7 +180,7 @@ impl Suggested {
             self.operations
         );
         print_line!(
-            "# Review every rule, widen what other configurations need, and name the networks."
+            "# Review every rule, widen what other configurations need, and name the networks that may use it."
         );
         for main in run_by {
             say!("# The grant of `{main}` must name the plugin as well: `ipam: [{plugin}]`.");

@@ -63,7 +63,7 @@ impl InForce {
         let mut known = BTreeSet::new();
         let mut is_new = |r: &Record| {
             let arguments = r.arguments.to_string();
-            known.insert((r.plugin.clone(), r.operation.clone(), arguments))
+            known.insert((r.subject.plugin.clone(), r.operation.clone(), arguments))
         };
         let operations = operations.iter().enumerate();
         let denied = operations.filter(|(_, r)| r.verdict == Verdict::Denied && is_new(r));
@@ -76,23 +76,23 @@ impl InForce {
     fn one(&self, index: usize, record: &Record) -> Option<WouldAllow> {
         let operation = record.query().ok()?;
         let capabilities = self.capabilities(record);
-        let lacking = lacking_rules(&*operation, &record.invocation(), &capabilities);
+        let lacking = lacking_rules(&*operation, &record.subject.invocation(), &capabilities);
         let (rules, without_rule) = match lacking {
             Ok(rules) => (rules, Vec::new()),
             Err(without_rule) => (Vec::new(), without_rule),
         };
         Some(WouldAllow {
             operation: index,
-            file: (record.plugin == self.plugin).then(|| self.file.clone()),
+            file: (record.subject.plugin == self.plugin).then(|| self.file.clone()),
             rules,
             without_rule,
         })
     }
 
     fn capabilities(&self, record: &Record) -> Capabilities {
-        let network = record.granted_as();
+        let network = record.subject.granted_as();
         let covers = |document: &weir_grant::Document| document.covers_network(network);
-        let grant = deciding(&self.all, &record.plugin, covers).ok();
+        let grant = deciding(&self.all, &record.subject.plugin, covers).ok();
         grant.map_or_else(Capabilities::default, |grant| {
             grant.document.spec.capabilities.clone()
         })

@@ -84,4 +84,5 @@ bool exports_weir_cni_commands_check(weir_request_t *request, weir_failure_t *fa
     return true;
 }
 
+/* What `weir plugin inspect` and VERSION show: say what your plugin does. */
 WEIR_PLUGIN("{{name}}", "0.1.0", "Caps the MTU of a container's interface")
