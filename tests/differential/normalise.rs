@@ -166,12 +166,15 @@ fn parameters(space: &Space, roles: &Roles) -> Map<String, Value> {
     named.collect()
 }
 
-/// weir leaves the kernel's queue length of a veth, 1000, as the reference does since 1.2.0; before,
-/// it asked for none by an oversight of its netlink library. And weir has the kernel keep no room for
+/// weir leaves the kernel's queue length of a veth and of a VRF, 1000, as the reference does since 1.2.0 and
+/// 1.6.0; before, it asked for none by an oversight of its netlink library. And weir has the kernel keep no room for
 /// queues that a veth does not use.
 fn intended_queues(link: &mut Value) {
-    let is_veth = link["linkinfo"]["info_kind"] == "veth";
-    if let Some(keys) = link.as_object_mut().filter(|_| is_veth) {
+    let kinds = ["veth", "vrf"];
+    let is_of_kind = kinds
+        .iter()
+        .any(|kind| link["linkinfo"]["info_kind"] == *kind);
+    if let Some(keys) = link.as_object_mut().filter(|_| is_of_kind) {
         for key in ["txqlen", "num_tx_queues", "num_rx_queues"] {
             keys.remove(key);
         }
@@ -304,6 +307,12 @@ fn intended_empty_keys(result: &mut Value) {
 /// reference's host-local and loopback do without.
 pub fn intended_check_needs_previous_result(plugin: &str) -> bool {
     !["host-local", "loopback"].contains(&plugin)
+}
+
+/// weir's CHECK looks for the route to an address's subnet in all tables. The reference's looks in the main one, where
+/// it is not when the interface is in a VRF.
+pub fn intended_check_of_subnet_in_vrf(reference: &Outcome) -> bool {
+    reference.stdout.contains("Failed to find Gateway")
 }
 
 /// weir's CHECK of `tap` looks at the device. The reference's looks at addresses and routes only, and so finds nothing
