@@ -6,6 +6,7 @@ mod aftermath;
 mod bandwidth;
 mod chained;
 mod disk;
+mod in_container;
 mod leases;
 mod log;
 mod request;

@@ -347,6 +347,11 @@ impl Case {
         Ok(())
     }
 
+    /// Whether a plugin of this type is in the list after the first one.
+    fn has_plugin(&self, plugin: &str) -> bool {
+        self.chained.iter().any(|keys| keys["type"] == plugin)
+    }
+
     /// Whether the step is one that must succeed or must fail, and which.
     pub(crate) fn must_succeed(&self, step: &Step) -> Option<bool> {
         let expected = match step.container {
@@ -466,6 +471,8 @@ impl Story<'_> {
                     || normalise::intended_check_of_route_without_next_hop(reference)
                     || normalise::intended_check_of_moved_route(&self.case.chained, reference)
                     || normalise::intended_check_without_master(reference)
+                    || (self.case.has_plugin("vrf")
+                        && normalise::intended_check_of_subnet_in_vrf(reference))
             }
             "CHECK" => normalise::intended_check_of_tap(&self.case.config, reference),
             "DEL" if weir.succeeded() => {

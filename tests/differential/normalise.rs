@@ -175,12 +175,12 @@ fn is_newer_parameter(path: &str) -> bool {
         .any(|parameter| path.ends_with(parameter))
 }
 
-/// weir leaves the kernel's queue length of a veth, 1000, as the reference does since 1.2.0; before,
-/// it asked for none by an oversight of its netlink library; of links over others until 1.6.0. And weir has the kernel
-/// keep no room for queues that a veth does not use.
+/// weir leaves the kernel's queue length, 1000, as the reference does since 1.2.0 for a veth and since 1.6.0 for a
+/// VRF and for links over others; before, it asked for none by an oversight of its netlink library. And weir has the
+/// kernel keep no room for queues that a veth does not use.
 fn intended_queues(link: &mut Value) {
     let kind = link["linkinfo"]["info_kind"].as_str().unwrap_or_default();
-    let is_made = ["veth", "macvlan", "ipvlan", "vlan"].contains(&kind);
+    let is_made = ["veth", "macvlan", "ipvlan", "vlan", "vrf"].contains(&kind);
     if let Some(keys) = link.as_object_mut().filter(|_| is_made) {
         for key in ["txqlen", "num_tx_queues", "num_rx_queues"] {
             keys.remove(key);
@@ -314,6 +314,12 @@ fn intended_empty_keys(result: &mut Value) {
 /// reference's host-local and loopback do without.
 pub fn intended_check_needs_previous_result(plugin: &str) -> bool {
     !["host-local", "loopback", "sbr"].contains(&plugin)
+}
+
+/// weir's CHECK looks for the route to an address's subnet in all tables. The reference's looks in the main one, where
+/// it is not when the interface is in a VRF.
+pub fn intended_check_of_subnet_in_vrf(reference: &Outcome) -> bool {
+    reference.stdout.contains("Failed to find Gateway")
 }
 
 /// weir's CHECK of `tap` looks at the device. The reference's looks at addresses and routes only, and so finds nothing

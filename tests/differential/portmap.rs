@@ -401,6 +401,26 @@ fn everything_is_masqueraded() -> Result<()> {
     )
 }
 
+/// What comes to the container itself and not by a mapped port is nobody's to masquerade.
+#[test]
+fn a_connection_to_the_containers_own_address_keeps_its_source() -> Result<()> {
+    let side = Side::create(Whose::Weir, 3)?;
+    side.connect_outside()?;
+    side.call("ADD", SERVER, &with(json!({"masqAll": true})), None)?
+        .result();
+    let _server = Server::start(&side.containers[SERVER], CONTAINER_PORT)?;
+    for (to, expected) in [("10.1.0.2", "192.0.2.2"), ("fd00:1::2", "2001:db8::2")] {
+        for protocol in [Tcp, Udp] {
+            let seen = Probe::new(OUT, protocol, to, CONTAINER_PORT).answer(&side)?;
+            ensure!(
+                seen.as_deref() == Some(expected),
+                "{protocol:?} to {to}: {seen:?}"
+            );
+        }
+    }
+    Ok(())
+}
+
 /// What is marked can be seen behind the translation.
 #[test]
 fn the_mark_is_set_on_what_is_masqueraded() -> Result<()> {

@@ -72,8 +72,7 @@ struct Recorded {
 
 impl Case {
     /// Compares with the recording of this name, or where the reference plugin is there, with that.
-    pub fn run_recorded(self, name: &str, recorded: &str) {
-        let plugin = self.config["type"].as_str().unwrap_or_default();
+    pub fn run_recorded(self, plugin: &str, name: &str, recorded: &str) {
         let compared = if is_another_reference() {
             self.compared()
                 .and_then(|steps| recording::keep(plugin, name, &serde_json::to_value(steps)?))
@@ -201,7 +200,7 @@ macro_rules! recorded_cases {
         #[test]
         fn $name() {
             let recorded = include_str!(concat!("recorded/", $recorded, ".json"));
-            $case.run_recorded(stringify!($name), recorded);
+            $case.run_recorded($recorded, stringify!($name), recorded);
         }
     )+};
 }

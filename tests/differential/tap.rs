@@ -57,6 +57,12 @@ mod needs_root {
             json!({}), json!({"subnet": "10.1.0.0/24", "routes": [{"dst": "0.0.0.0/0"}]}),
         );
         dual_stack_with_default_routes: layer_3(json!({}), dual_stack());
+        ipv6_is_off_in_the_containers: layer_3(json!({}), json!({"subnet": "fd00:1::/64"}))
+            .parameter("ipv6/conf/lo/disable_ipv6", "1")
+            .parameter("ipv6/conf/default/disable_ipv6", "1");
+        a_fixed_address: layer_2(json!({}))
+            .with("ipam", json!({"type": "static", "addresses": [{"address": "10.1.0.5/24", "gateway": "10.1.0.1"}]}))
+            .of_second("ipam", json!({"type": "static", "addresses": [{"address": "10.1.0.9/24"}]}));
         dns_of_its_own: layer_2(json!({"dns": {"nameservers": ["10.1.0.1"], "search": ["a.example"]}}));
         an_exhausted_range: layer_3(
             json!({}),

@@ -505,6 +505,34 @@ fn the_worst_ptp_and_bandwidth_reach_no_link_of_others() -> Result<()> {
     Ok(())
 }
 
+/// Property: the same of plugins whose links are in the container alone: nothing of the host, no other kind of link, and
+/// only the attachment's name.
+#[test]
+fn the_worst_dummy_tap_and_vrf_stay_in_the_container() -> Result<()> {
+    let kinds = ["dummy", "tun", "vrf", "ifb", "bridge", "veth"];
+    for (plugin, own) in [("dummy", "dummy"), ("tap", "tun"), ("vrf", "vrf")] {
+        let (puppet, port) = puppet_of(plugin)?;
+        let created = |kind: &&str, inside: bool| {
+            json!({ "do": "link.create", "kind": kind, "name": "evil0", "other": "evil1",
+                "inside": inside, "otherInside": inside })
+        };
+        // A VRF has a name of the configuration's.
+        let denied_inside = kinds.iter().filter(|kind| **kind != own || own != "vrf");
+        let mut orders: Vec<Value> = denied_inside.map(|kind| created(kind, true)).collect();
+        orders.extend(kinds.iter().map(|kind| created(kind, false)));
+        orders.extend([
+            json!({ "do": "link.get", "link": "cni0" }),
+            json!({ "do": "link.update", "link": port, "master": "cni0" }),
+            json!({ "do": "link.delete", "link": port }),
+            json!({ "do": "address.add", "link": "cni0", "address": "10.66.0.1/24" }),
+            json!({ "do": "route.add", "link": "cni0", "address": "10.66.0.0/24" }),
+            json!({ "do": "sysctl.write", "key": "net.ipv4.ip_forward", "value": "1" }),
+        ]);
+        denied(&puppet, orders).with_context(|| plugin)?;
+    }
+    Ok(())
+}
+
 /// Property: only weir says whose a link is.
 #[test]
 fn no_plugin_writes_a_mark() -> Result<()> {

@@ -16,7 +16,7 @@ mod tests;
 use weir_sdk::check::wrong;
 use weir_sdk::cni::validate_interface_name;
 use weir_sdk::store::{self, Access, Location, Transaction};
-use weir_sdk::{AddResult, Context, Error, Plugin, Request, check};
+use weir_sdk::{AddResult, Code, Context, Error, Plugin, Request, check};
 
 /// The plugin.
 pub struct Vrf;
@@ -48,11 +48,17 @@ impl Plugin for Vrf {
     }
 
     fn del(request: Request<Config>) -> Result<(), Error> {
-        if !request.has_container {
+        // ADD has made nothing of a configuration that it refused.
+        if !request.has_container || Self::validate(&request.config).is_err() {
             return Ok(());
         }
         let _lock = lock()?;
-        let Some(vrf) = device::find(&request.config.vrfname)? else {
+        let found = match device::find(&request.config.vrfname) {
+            // A link of another kind made ADD fail, and stays.
+            Err(error) if error.code == Code::INVALID_CONFIG => None,
+            found => found?,
+        };
+        let Some(vrf) = found else {
             return Ok(());
         };
         port::release(&request, &vrf)?;

@@ -220,6 +220,30 @@ fn what_cannot_be_put_into_a_vrf_is_refused() -> Result<(), Error> {
 }
 
 #[test]
+fn del_after_an_add_that_was_refused_succeeds_and_changes_nothing() -> Result<(), Error> {
+    let host = host();
+    host.forget_calls();
+    for config in [
+        r#"{"type": "vrf"}"#,
+        r#"{"type": "vrf", "vrfname": "a/b"}"#,
+        r#"{"type": "vrf", "vrfname": "net1"}"#,
+    ] {
+        let refused = of(config, "eth0");
+        host.add::<Vrf>(&refused).unwrap_err();
+        host.del::<Vrf>(&refused)?;
+    }
+    let changes = host.changes();
+    assert!(
+        !changes.iter().any(|change| change.starts_with("link.")),
+        "{changes:?}"
+    );
+    let attached = of(RED, "eth0");
+    host.fail_next("link.get", ErrorCode::Failed);
+    host.del::<Vrf>(&attached).unwrap_err();
+    Ok(())
+}
+
+#[test]
 fn an_add_that_fails_anywhere_leaves_no_vrf() {
     for function in ["store.open", "link.create", "link.update", "route.list"] {
         let host = host();

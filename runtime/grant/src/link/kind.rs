@@ -103,6 +103,8 @@ pub enum VlanProtocol {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewTap {
+    /// Called `user` in records, since a new link has an `owner` beside it: the mark.
+    #[serde(rename = "user")]
     pub owner: Option<u32>,
     pub group: Option<u32>,
     pub multi_queue: bool,

@@ -230,7 +230,7 @@ fn a_new_link_is_told_with_what_it_is_tied_to() {
             Contained,
         ),
         (
-            json!({ "kind": "tap", "multi_queue": false }),
+            json!({ "kind": "tap", "multi_queue": false, "user": 107, "group": 36 }),
             Some(&cni0),
             "create tun `eth0` in container as a port of bridge `cni0` in host",
             ChangesHost,

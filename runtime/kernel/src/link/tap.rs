@@ -61,9 +61,22 @@ pub(super) fn create(
             let doing = format!("open {device} for reading and writing");
             return Err(Error::from(Errno::EACCES).while_doing(doing));
         }
-        Err(errno) => return Err(errno.into()),
+        Err(errno) => return Err(refused(errno, new)),
     }
     configure(namespace, wanted)
+}
+
+/// The kernel does not say whether it refused the context or, in it, the device.
+fn refused(errno: Errno, new: &NewTap) -> Error {
+    let error = Error::from(errno);
+    match &new.selinux_context {
+        None => error,
+        Some(context) => error.while_doing(format_args!(
+            "make it in SELinux context `{context}`: the node's policy must let weir change to that context, and \
+             let the context use {}",
+            DEVICE.to_string_lossy()
+        )),
+    }
 }
 
 /// Sets what has no `ioctl`.
