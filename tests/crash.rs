@@ -8,6 +8,8 @@ use weir_kit::{Call, Container, Node, State, guarded_bridge, weir};
 
 /// How many points of one ADD are tried.
 const POINTS: usize = 50;
+/// How many points of an ADD over an interface of the host.
+const LOWER_POINTS: usize = 30;
 /// How many points of the first ADD of a node.
 const FIRST_POINTS: usize = 20;
 
@@ -25,43 +27,50 @@ fn a_del_after_a_kill_at_any_point_leaves_the_node_as_it_was() -> Result<()> {
         .result();
     let before = State::of(&node)?;
 
-    let points = count_points(&node)?;
-    let mut killed = 0;
-    // An ADD that does not have to wait for something has fewer points: a few kills may come too late.
-    for nth in 0..POINTS + 10 {
-        let point = nth * points / (POINTS + 10);
-        let context = format!("killed at point {point} of {points}");
-        killed += usize::from(kill_and_delete(&node, point, &before).context(context)?);
-    }
-    assert!(
-        killed >= POINTS,
-        "only {killed} ADDs were killed before their end"
-    );
+    kill_at_many_points(&node, &config(), POINTS, &before)?;
     let checked = with_previous(&node, &other, "CHECK")?;
     node.run(&checked)?.result();
     Ok(())
 }
 
+/// Attachments that are killed at this many points of their ADD at least.
+fn kill_at_many_points(node: &Node, config: &Value, many: usize, before: &State) -> Result<()> {
+    let points = count_points(node, config, many)?;
+    let mut killed = 0;
+    // An ADD that does not have to wait for something has fewer points: a few kills may come too late.
+    for nth in 0..many + 10 {
+        let point = nth * points / (many + 10);
+        let context = format!("killed at point {point} of {points}");
+        killed += usize::from(kill_and_delete(node, config, point, before).context(context)?);
+    }
+    assert!(
+        killed >= many,
+        "only {killed} ADDs were killed before their end"
+    );
+    Ok(())
+}
+
 /// One attachment, killed at `point` of its ADD, deleted, and then really made and deleted. Whether
 /// the ADD came so far.
-fn kill_and_delete(node: &Node, point: usize, before: &State) -> Result<bool> {
+fn kill_and_delete(node: &Node, config: &Value, point: usize, before: &State) -> Result<bool> {
+    let plugin = config["type"].as_str().context("a type")?;
     let container = node.container()?;
-    let add = weir(node, "bridge", "ADD", &container, &config());
+    let add = weir(node, plugin, "ADD", &container, config);
     let end = node.inside(|| add.run_until(Some(point)))?;
     verify_log(node)?;
 
-    let del = weir(node, "bridge", "DEL", &container, &config());
+    let del = weir(node, plugin, "DEL", &container, config);
     let deleted = node.run(&del)?;
     assert!(deleted.succeeded(), "DEL after the kill: {deleted:?}");
     State::of(node)?.assert_same(before);
     assert_eq!(container.links()?, ["lo"], "links in the container");
 
     let result = node.run(&add)?.result();
-    let mut with_result = config();
+    let mut with_result = config.clone();
     with_result["prevResult"] = result;
-    let check = weir(node, "bridge", "CHECK", &container, &with_result);
+    let check = weir(node, plugin, "CHECK", &container, &with_result);
     node.run(&check)?.result();
-    let del = weir(node, "bridge", "DEL", &container, &with_result);
+    let del = weir(node, plugin, "DEL", &container, &with_result);
     node.run(&del)?.result();
     State::of(node)?.assert_same(before);
     verify_log(node)?;
@@ -78,6 +87,38 @@ fn verify_log(node: &Node) -> Result<()> {
 }
 
 #[test]
+fn nothing_is_left_of_a_killed_macvlan() -> Result<()> {
+    kill_over_an_interface(&json!({ "type": "macvlan" }))
+}
+
+#[test]
+#[ignore = "needs a kernel with ipvlan: `machine` runs it"]
+fn nothing_is_left_of_a_killed_ipvlan() -> Result<()> {
+    kill_over_an_interface(&json!({ "type": "ipvlan", "mode": "l3" }))
+}
+
+#[test]
+#[ignore = "needs a kernel with VLANs: `machine` runs it"]
+fn nothing_is_left_of_a_killed_vlan() -> Result<()> {
+    kill_over_an_interface(&json!({ "type": "vlan", "vlanId": 7 }))
+}
+
+fn kill_over_an_interface(keys: &Value) -> Result<()> {
+    let node = Node::create()?;
+    for line in ["link add eth1 type veth peer name wire", "link set eth1 up"] {
+        node.ip(line)?;
+    }
+    let mut config = json!({
+        "cniVersion": "1.1.0", "name": "over", "master": "eth1",
+        "ipam": { "type": "host-local", "ranges": [[{ "subnet": "10.30.0.0/24" }], [{ "subnet": "fd00:30::/64" }]] },
+    });
+    let keys = keys.as_object().context("keys")?.clone();
+    config.as_object_mut().context("keys")?.extend(keys);
+    let before = State::of(&node)?;
+    kill_at_many_points(&node, &config, LOWER_POINTS, &before)
+}
+
+#[test]
 fn a_del_with_a_result_of_before_the_kill_also_leaves_nothing() -> Result<()> {
     let node = Node::create()?;
     let other = node.container()?;
@@ -85,7 +126,7 @@ fn a_del_with_a_result_of_before_the_kill_also_leaves_nothing() -> Result<()> {
         .run(&weir(&node, "bridge", "ADD", &other, &config()))?
         .result();
     let before = State::of(&node)?;
-    let points = count_points(&node)?;
+    let points = count_points(&node, &config(), POINTS)?;
     for nth in 1..10 {
         let container = node.container()?;
         let add = weir(&node, "bridge", "ADD", &container, &config());
@@ -106,7 +147,7 @@ fn a_del_with_a_result_of_before_the_kill_also_leaves_nothing() -> Result<()> {
 #[test]
 fn a_kill_in_the_first_add_of_a_node_spoils_nothing_for_the_next() -> Result<()> {
     let clean = Node::create()?;
-    let points = count_points(&clean)?;
+    let points = count_points(&clean, &config(), POINTS)?;
     for nth in 0..FIRST_POINTS {
         let point = nth * points / (FIRST_POINTS + 3);
         first_add(point).with_context(|| format!("killed at point {point} of {points}"))?;
@@ -166,27 +207,28 @@ fn structure(state: &State) -> Vec<Value> {
     objects
 }
 
-/// How many points an ADD of this node has at least.
-fn count_points(node: &Node) -> Result<usize> {
+/// How many points an ADD of this node has at least: enough for that many kills.
+fn count_points(node: &Node, config: &Value, kills: usize) -> Result<usize> {
     let counted = (0..3)
-        .map(|_| count_once(node))
+        .map(|_| count_once(node, config))
         .collect::<Result<Vec<usize>>>()?;
     let points = counted.into_iter().min().unwrap_or_default();
     assert!(
-        points >= 2 * POINTS,
-        "only {points} points: {POINTS} kills would fall together"
+        points >= 2 * kills,
+        "only {points} points: {kills} kills would fall together"
     );
     Ok(points)
 }
 
 /// The points of one ADD; the attachment is deleted again.
-fn count_once(node: &Node) -> Result<usize> {
+fn count_once(node: &Node, config: &Value) -> Result<usize> {
+    let plugin = config["type"].as_str().context("a type")?;
     let container = node.container()?;
-    let add = weir(node, "bridge", "ADD", &container, &config());
+    let add = weir(node, plugin, "ADD", &container, config);
     let End::Exited { status: 0, points } = node.inside(|| add.run_until(None))? else {
         anyhow::bail!("the traced ADD failed");
     };
-    node.run(&weir(node, "bridge", "DEL", &container, &config()))?
+    node.run(&weir(node, plugin, "DEL", &container, config))?
         .result();
     Ok(points)
 }

@@ -126,6 +126,7 @@ fn replayed(record: &Value, capabilities: &Capabilities) -> Result<Option<Used>,
             container_id: text(record, "container_id"),
             ifname: text(record, "ifname"),
             network: text(record, "network"),
+            ..Invocation::default()
         },
         rules: serde_json::from_value(record["rules"].clone()).unwrap_or_default(),
     };

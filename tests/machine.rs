@@ -1,13 +1,15 @@
 //! What needs another kernel than this machine's, in a virtual machine with Debian's: bridge VLANs,
 //! every kind of link, and nftables from modules.
 //!
-//! The tests of the modules are ignored out here: this same program runs them inside. The machine is
-//! the one that `tests/setup test` prepares in `target/vm`.
+//! The tests of the modules are ignored out here: this same program runs them inside, and the program
+//! `differential` those of its modules of `in_machine_cases!`. The machine is the one that
+//! `tests/setup test` prepares in `target/vm`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use weir_kit::plugin::REFERENCE;
 use weir_kit::vm::Vm;
 use weir_kit::{binary, grants_used, house};
 
@@ -67,13 +69,25 @@ const NFTABLES: [&str; 18] = [
 /// The plugin `bridge` on a kernel with bridge VLANs: the modules of this program.
 #[test]
 fn the_plugin_bridge() {
-    let mut guest = guest(&own_program());
-    guest = guest.file(binary(), "/lab/release/weir", 0o755);
-    for plugin in ["bridge", "host-local"] {
-        let path = format!("/usr/lib/cni/{plugin}");
-        guest = guest.file(&path, &path, 0o755);
-    }
+    let guest = with_plugins(guest(&own_program()), &["bridge", "host-local"]);
     run(&guest, &["--ignored"]);
+}
+
+/// The comparison with the reference plugins on another kernel.
+#[test]
+fn the_plugin_loopback() {
+    compare("loopback");
+}
+
+/// Runs the comparisons of a plugin that are in the module of `differential` of its name, those that are
+/// ignored out here as well.
+fn compare(plugin: &str) {
+    let module = format!("{plugin}::");
+    let guest = guest(&test_program("differential", &module));
+    // The comparison wants these of every machine, although only some plugins run them.
+    let guest = ["iptables", "ip6tables"].into_iter().fold(guest, with_tool);
+    let guest = with_plugins(guest, &["bridge", "host-local", "static", plugin]);
+    run(&guest, &["--include-ignored", &module]);
 }
 
 /// The kernel layer's own tests against the kernel, among them those that no other kernel can run.
@@ -99,16 +113,26 @@ fn kernel_tests() -> PathBuf {
 }
 
 fn guest(program: &Path) -> Vm {
-    let mut guest = Vm::new(&house().join("target/vm"))
+    let guest = Vm::new(&house().join("target/vm"))
         .modules(&LINKS)
         .modules(&NFTABLES)
         .modules(&TRAFFIC)
         .timeout(TIMEOUT)
         .file(program, PROGRAM, 0o755);
-    for tool in ["ip", "bridge", "tc", "nft"] {
-        guest = guest.file(tool_path(tool), &format!("/usr/sbin/{tool}"), 0o755);
-    }
-    guest
+    ["ip", "bridge", "tc", "nft"]
+        .into_iter()
+        .fold(guest, with_tool)
+}
+
+fn with_tool(guest: Vm, tool: &str) -> Vm {
+    guest.file(tool_path(tool), &format!("/usr/sbin/{tool}"), 0o755)
+}
+
+/// Puts weir and the reference plugins of these names into the guest.
+fn with_plugins(guest: Vm, reference: &[&str]) -> Vm {
+    let guest = guest.file(binary(), "/lab/release/weir", 0o755);
+    let reference = reference.iter().map(|name| format!("{REFERENCE}/{name}"));
+    reference.fold(guest, |guest, path| guest.file(&path, &path, 0o755))
 }
 
 /// Runs the guest's test program, of which every chosen test must pass, and one at least.
@@ -162,6 +186,6 @@ fn tool_path(tool: &str) -> PathBuf {
     let places = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
     let mut paths = places.map(|place| Path::new(place).join(tool)).into_iter();
     paths.find(|path| path.exists()).unwrap_or_else(|| {
-        panic!("the program {tool} is missing; install the Debian packages iproute2 and nftables")
+        panic!("the program {tool} is missing; install the Debian packages iproute2, iptables and nftables")
     })
 }

@@ -7,7 +7,7 @@ use arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use weir_grant::query::Query;
 use weir_grant::rule::{RuleFields, capabilities, rules_of};
-use weir_grant::{Capabilities, Capability, Decision, Invocation, operation_names};
+use weir_grant::{Capabilities, Capability, Decision, HostInterfaces, Invocation, operation_names};
 use weir_kit::examples::{self, Chance};
 
 /// Operations in which some fields may be any text, with these fields.
@@ -37,6 +37,7 @@ fn decide(input: &mut Unstructured<'_>) -> Result<()> {
         container_id: "c1".to_owned(),
         ifname: name(input)?,
         network: name(input)?,
+        host_interfaces: HostInterfaces::read([name(input)?]).unwrap_or_default(),
     };
     // Not every text is an address, or a link's kind of a new link.
     let Some(operation) = operation(input)? else {

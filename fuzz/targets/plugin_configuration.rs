@@ -29,6 +29,11 @@ fuzz_target!(|input: (u8, &str)| {
         b'm' => read::<portmap::Portmap>(text, |config| {
             let _ = (config.mark_bit(), config.mappings());
         }),
+        b'v' => read::<macvlan::Macvlan>(text, |config| {
+            let _ = config.mac(&Args::default());
+        }),
+        b'i' => read::<ipvlan::Ipvlan>(text, |_| {}),
+        b'w' => read::<vlan::Vlan>(text, |_| {}),
         b'p' => read::<ptp::Ptp>(text, |config| {
             let _ = config.mtu();
         }),

@@ -436,3 +436,16 @@ macro_rules! cases {
 }
 
 pub(crate) use cases;
+
+/// The same for links of a kind that this machine's kernel may lack: `machine` runs them in its virtual machine.
+macro_rules! in_machine_cases {
+    ($($(#[$doc:meta])* $name:ident: $case:expr;)+) => {
+        crate::case::cases! {$(
+            $(#[$doc])*
+            #[ignore = "needs a kernel with this kind of link: `machine` runs it"]
+            $name: $case;
+        )+}
+    };
+}
+
+pub(crate) use in_machine_cases;

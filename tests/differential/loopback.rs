@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::case::{Case, cases};
+use crate::case::{Case, cases, in_machine_cases};
 
 fn loopback(keys: Value) -> Case {
     Case::new(keys).with("type", json!("loopback"))
@@ -15,4 +15,9 @@ cases! {
         loopback(json!({})).in_containers("address add 127.0.0.2/8 dev lo");
     ipv6_is_off_in_the_containers:
         loopback(json!({})).parameter("ipv6/conf/lo/disable_ipv6", "1");
+}
+
+// A container that has another link before.
+in_machine_cases! {
+    another_link_is_there: loopback(json!({})).in_containers("link add dummy1 type dummy");
 }

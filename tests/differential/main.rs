@@ -17,6 +17,7 @@ mod flushed;
 mod handover;
 mod host_local;
 mod loopback;
+mod macvlan;
 mod normalise;
 mod portmap;
 mod probe;

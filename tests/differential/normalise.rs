@@ -162,15 +162,25 @@ fn parameters(space: &Space, roles: &Roles) -> Map<String, Value> {
         let parts = path.split('/').map(|part| roles.of_name(part));
         (parts.collect::<Vec<_>>().join("/"), json!(value))
     });
+    let named = named.filter(|(path, _)| !is_newer_parameter(path));
     named.collect()
 }
 
+/// What the reference sets of an interface since a later version, as weir does: `ndisc_notify` since 1.4.0, and
+/// `keep_addr_on_down` since 1.7.0.
+fn is_newer_parameter(path: &str) -> bool {
+    ["/ndisc_notify", "/keep_addr_on_down"]
+        .iter()
+        .any(|parameter| path.ends_with(parameter))
+}
+
 /// weir leaves the kernel's queue length of a veth, 1000, as the reference does since 1.2.0; before,
-/// it asked for none by an oversight of its netlink library. And weir has the kernel keep no room for
-/// queues that a veth does not use.
+/// it asked for none by an oversight of its netlink library; of links over others until 1.6.0. And weir has the kernel
+/// keep no room for queues that a veth does not use.
 fn intended_queues(link: &mut Value) {
-    let is_veth = link["linkinfo"]["info_kind"] == "veth";
-    if let Some(keys) = link.as_object_mut().filter(|_| is_veth) {
+    let kind = link["linkinfo"]["info_kind"].as_str().unwrap_or_default();
+    let is_made = ["veth", "macvlan", "ipvlan", "vlan"].contains(&kind);
+    if let Some(keys) = link.as_object_mut().filter(|_| is_made) {
         for key in ["txqlen", "num_tx_queues", "num_rx_queues"] {
             keys.remove(key);
         }

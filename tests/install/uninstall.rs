@@ -12,13 +12,13 @@ use crate::machine::{DEFAULT, Machine};
 fn what_was_there_is_there_again() -> Result<()> {
     let machine = Machine::with_default_network()?;
     machine.put_foreign("bridge", "the reference plugin")?;
-    machine.put_foreign("macvlan", "of somebody else")?;
+    machine.put_foreign("dhcp", "of somebody else")?;
     machine.install("")?;
     let state = machine.root().join("var/lib/weir/stores/kept");
     fs::create_dir_all(&state)?;
     let said = machine.succeed("uninstall")?;
     assert_contains(&said, &["put back", "bin/bridge"]);
-    assert_eq!(machine.names("opt/cni/bin")?, ["bridge", "macvlan"]);
+    assert_eq!(machine.names("opt/cni/bin")?, ["bridge", "dhcp"]);
     assert_eq!(machine.read("opt/cni/bin/bridge")?, "the reference plugin");
     assert_eq!(machine.names("etc/cni/net.d")?, [DEFAULT]);
     assert!(state.exists(), "state stays");

@@ -24,6 +24,7 @@ pub fn granting(capabilities: Capabilities) -> Gate {
         container_id: "one".to_owned(),
         ifname: "eth0".to_owned(),
         network: "pods".to_owned(),
+        ..Invocation::default()
     };
     let subject = Subject {
         command: "ADD",

@@ -22,17 +22,20 @@ pub struct Node {
 }
 
 /// The plugins inside the binary.
-pub const STANDARD: [&str; 10] = [
+pub const STANDARD: [&str; 13] = [
     "bandwidth",
     "bridge",
     "firewall",
     "host-local",
+    "ipvlan",
     "loopback",
+    "macvlan",
     "portmap",
     "ptp",
     "sbr",
     "static",
     "tuning",
+    "vlan",
 ];
 
 /// A container: a network namespace with an id that no other test has.

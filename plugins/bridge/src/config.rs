@@ -118,15 +118,7 @@ impl Config {
 
     /// Returns the requested MAC: of `runtimeConfig`, else of `args.cni`, else of `CNI_ARGS`.
     pub fn mac(&self, args: &Args) -> Result<Option<Mac>, Error> {
-        args.check_known()?;
-        let of_config = [
-            ("runtimeConfig.mac", &self.runtime_config.mac),
-            ("args.cni.mac", &self.args.cni.mac),
-        ];
-        match of_config.into_iter().find(|(_, mac)| !mac.is_empty()) {
-            Some((key, mac)) => mac::usable(key, mac).map(Some),
-            None => args.mac(),
-        }
+        mac::requested(&self.runtime_config, &self.args.cni, args)
     }
 
     /// Checks what the types do not say. Errors have code 7 and begin with the key.

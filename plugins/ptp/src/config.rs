@@ -28,13 +28,7 @@ impl Config {
     /// Checks what the types do not say. Errors have code 7 and begin with the key.
     pub fn validate(&self) -> Result<(), Error> {
         masquerade::validate_backend(&self.ip_masq_backend)?;
-        if self.ipam.is_configured() {
-            Ok(())
-        } else {
-            Err(Error::invalid_config(
-                "ipam: key `type` is missing: a point-to-point link needs addresses",
-            ))
-        }
+        self.ipam.require("a point-to-point link needs addresses")
     }
 }
 

@@ -88,8 +88,8 @@ impl Config {
         if let Some(mac) = of_key("runtimeConfig.mac", &self.runtime_config.mac)? {
             return Ok(Some(mac));
         }
-        match args.mac()? {
-            Some(mac) => of_args(mac).map(Some),
+        match mac::of_args(args)? {
+            Some(mac) => Ok(Some(mac)),
             None => of_key("mac", &self.mac),
         }
     }
@@ -100,15 +100,6 @@ fn of_key(key: &str, text: &str) -> Result<Option<Mac>, Error> {
     match text {
         "" => Ok(None),
         text => mac::usable(key, text).map(Some),
-    }
-}
-
-fn of_args(mac: Mac) -> Result<Mac, Error> {
-    match mac::fault(&mac) {
-        None => Ok(mac),
-        Some(fault) => Err(Error::invalid_environment(format!(
-            "CNI_ARGS: MAC: {fault}"
-        ))),
     }
 }
 

@@ -7,7 +7,8 @@
 //! This crate is below the kernel layer and does not depend on it: the facts that a decision needs come with the
 //! operation. It must not carry out an operation itself, read a grant from disk, or make a permit for anything but the
 //! operation that it has just authorised. The only files that it writes are the audit log and the head of its
-//! [`chain`]; of weir's configuration it reads whether the log is forwarded.
+//! [`chain`]; of weir's configuration it reads whether the log is forwarded, and
+//! which interfaces of the host networks may use.
 //!
 //! # Example
 //!
@@ -44,6 +45,7 @@
 
 mod audit;
 pub mod chain;
+mod configuration;
 mod event;
 mod gate;
 mod head;
@@ -54,6 +56,7 @@ mod subject;
 mod text;
 
 pub use audit::{Audit, AuditSettings, Log, MOST_RECORDED, Receiver};
+pub use configuration::host_interfaces;
 pub use event::{EVENT_CAPABILITIES, EVENTS, Event};
 pub use gate::Gate;
 pub use head::Head;

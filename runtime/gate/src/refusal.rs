@@ -85,7 +85,9 @@ impl fmt::Display for Denied {
             f,
             "the grant does not allow it to {requirement} ({})",
             self.reason()
-        )
+        )?;
+        let to_list = self.closest.as_ref().and_then(Closest::to_list);
+        to_list.map_or(Ok(()), |to_list| write!(f, "; {to_list}"))
     }
 }
 
@@ -94,6 +96,25 @@ impl std::error::Error for Refusal {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_denial_says_how_to_list_an_interface() {
+        let denied = |unlisted: Option<&str>| Denied {
+            requirement: "look at physical `eth1` in host".to_owned(),
+            closest: Some(Closest {
+                unlisted: unlisted.map(str::to_owned),
+                ..Closest::new("tenants.link[0]", "names")
+            }),
+        };
+        let bare = denied(None).to_string();
+        let said = denied(Some("eth1")).to_string();
+        let hint = said.strip_prefix(&bare).expect("the denial first");
+        assert_eq!(
+            hint,
+            "; to let networks use `eth1`, add `\"hostInterfaces\": [\"eth1\"]` to /etc/weir/weir.json"
+        );
+        assert!(denied(Some("eth1")).is_said_by(&said));
+    }
 
     #[test]
     fn a_denial_is_the_same_without_the_kinds_of_links() {

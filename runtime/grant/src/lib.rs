@@ -38,6 +38,7 @@
 //!     container_id: "c1".into(),
 //!     ifname: "eth0".into(),
 //!     network: "pods".into(),
+//!     ..Invocation::default()
 //! };
 //! let write = |value: &str| Write {
 //!     namespace: Namespace::Host,
@@ -69,6 +70,7 @@ pub mod field;
 pub mod firewall;
 pub mod firewalld;
 pub mod flow;
+mod host_interfaces;
 pub mod internal_grant;
 mod invocation;
 pub mod ipam;
@@ -104,6 +106,7 @@ mod word;
 
 pub use act::{Act, Severity};
 pub use document::{Document, Limits};
+pub use host_interfaces::{HOST_INTERFACES, HostInterfaces};
 pub use invocation::Invocation;
 pub use namespace::Namespace;
 pub use operation::{Closest, Decision, Operation, decide};

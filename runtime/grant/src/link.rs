@@ -231,6 +231,19 @@ operations! {
     WaitUp: "link.wait-up", Read, about(link), |o| Requirement::on(&o.link, Self::VERB);
 }
 
+impl Create {
+    /// What the new link takes of its lower device: a place among those above it. A chosen MAC is one more that the device
+    /// answers to, which may be another link's. In mode `passthru` the device is gone for everything else.
+    fn taken_of_lower(&self) -> Vec<Attribute> {
+        let mut taken = vec![Attribute::Ports];
+        if let NewKind::Macvlan { mode, .. } = &self.kind {
+            taken.extend(self.mac.is_some().then_some(Attribute::PortMacs));
+            taken.extend((*mode == MacvlanMode::Passthru).then_some(Attribute::Passthru));
+        }
+        taken
+    }
+}
+
 impl Operation for Create {
     type Rule = LinkRule;
     const NAME: &'static str = "link.create";
@@ -249,8 +262,10 @@ impl Operation for Create {
         if let NewKind::Veth { peer } = &self.kind {
             needed.push(new(peer.namespace, &peer.name));
         }
-        let touched = self.master.iter().chain(self.kind.lower());
-        needed.extend(touched.map(|link| Requirement::changing(link, [Attribute::Ports])));
+        let master = self.master.iter();
+        needed.extend(master.map(|link| Requirement::changing(link, [Attribute::Ports])));
+        let lower = self.kind.lower().into_iter();
+        needed.extend(lower.map(|link| Requirement::changing(link, self.taken_of_lower())));
         needed
     }
 

@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Capabilities;
 use super::act::Act;
-use super::facts::LinkFacts;
+use super::facts::{LinkFacts, flaw_of_name};
+use super::host_interfaces::{HOST_INTERFACES, ToList};
 use super::invocation::Invocation;
 use super::phrase::joined;
-use super::rule::{Listed, Miss, Rule};
+use super::rule::{Listed, Miss, Rule, rules_of};
 use super::section::Section;
 use super::verb::{Verb, VerbSet};
 
@@ -132,9 +133,28 @@ pub struct Closest {
     pub rule: String,
     /// The field's key in the document.
     pub field: String,
+    /// The interface of the host that `hostInterfaces` of weir's configuration would have to list, where the field asks
+    /// for one that it lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlisted: Option<String>,
 }
 
 impl Closest {
+    /// Names a rule, and the field in which it missed.
+    pub fn new(rule: impl Into<String>, field: impl Into<String>) -> Self {
+        Self {
+            rule: rule.into(),
+            field: field.into(),
+            unlisted: None,
+        }
+    }
+
+    /// Says what would let networks use the interface that is not listed; none if that is not what is missing.
+    pub fn to_list(&self) -> Option<String> {
+        let unlisted = self.unlisted.as_deref()?;
+        Some(ToList(unlisted).to_string())
+    }
+
     /// Names the rule as one of a section.
     #[must_use]
     pub fn of(self, section: Section) -> Self {
@@ -150,10 +170,7 @@ impl Closest {
 impl From<&str> for Closest {
     fn from(text: &str) -> Self {
         let (rule, field) = text.split_once(": ").expect("a rule and a field");
-        Self {
-            rule: rule.to_owned(),
-            field: field.to_owned(),
-        }
+        Self::new(rule, field)
     }
 }
 
@@ -175,7 +192,7 @@ pub fn decide<O: Operation>(
     let is_one = needed.len() == 1;
     let needed = needed.into_iter();
     for requirement in needed.flat_map(|r| O::Rule::spread(rules, r)) {
-        match decide_one(rules, invocation, &requirement) {
+        match decide_one::<O::Rule>(capabilities, invocation, &requirement) {
             Ok(index) => {
                 let rule = format!("{}[{index}]", O::Rule::CAPABILITY);
                 if !allowing.contains(&rule) {
@@ -207,10 +224,11 @@ fn unmet<O: Operation>(
 }
 
 fn decide_one<R: Rule>(
-    rules: &[R],
+    capabilities: &Capabilities,
     invocation: &Invocation,
     requirement: &R::Requirement,
 ) -> Result<usize, Option<Closest>> {
+    let rules = R::of(capabilities);
     let mut closest: Option<(Miss, usize)> = None;
     for (index, rule) in rules.iter().enumerate() {
         match rule.miss(requirement, invocation) {
@@ -222,7 +240,21 @@ fn decide_one<R: Rule>(
         }
     }
     Err(closest.map(|(miss, index)| Closest {
-        rule: format!("{}[{index}]", R::CAPABILITY),
-        field: miss.field.to_owned(),
+        unlisted: unlisted::<R>(capabilities, index, miss.field, requirement),
+        ..Closest::new(format!("{}[{index}]", R::CAPABILITY), miss.field)
     }))
+}
+
+/// The interface of the host that `hostInterfaces` does not list, if that is why a rule missed in a field.
+fn unlisted<R: Rule>(
+    capabilities: &Capabilities,
+    index: usize,
+    field: &str,
+    requirement: &R::Requirement,
+) -> Option<String> {
+    let rules = rules_of(capabilities, R::CAPABILITY);
+    let asks = rules.get(index)?.names(field, HOST_INTERFACES);
+    let facts = R::facts(requirement);
+    let mut names = facts.texts(field).filter(|_| asks)?.iter();
+    names.find(|name| flaw_of_name(name).is_none()).cloned()
 }

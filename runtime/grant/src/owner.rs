@@ -22,6 +22,7 @@ impl Owner {
             container_id,
             ifname,
             network,
+            ..
         } = invocation;
         // The pair identifies an attachment even if its network had another name when the mark was made.
         let is_attachments =
@@ -43,6 +44,7 @@ mod tests {
             container_id: "5f3c".to_owned(),
             ifname: "net1".to_owned(),
             network: "team/net".to_owned(),
+            ..Invocation::default()
         };
         for (mark, of_network, of_attachment) in [
             ("team/net 5f3c net1", true, true),

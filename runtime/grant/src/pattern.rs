@@ -13,12 +13,13 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::diagnostic::choice;
+use super::host_interfaces::HOST_INTERFACES;
 use super::invocation::Invocation;
 pub(crate) use element::{Element, elements};
 pub use meet::globs_meet;
 
 /// A glob (`*`, `?`, `[a-z]`) in which `{ifname}`, `{network}` and `{containerid}` stand for this
-/// invocation's values, taken literally.
+/// invocation's values, taken literally; or [`HOST_INTERFACES`], for the host's interfaces that networks may use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern {
@@ -35,7 +36,15 @@ impl Pattern {
 
     /// Whether `value` matches.
     pub fn matches(&self, value: &str, invocation: &Invocation) -> bool {
+        if self.is_host_interfaces() {
+            return invocation.host_interfaces.has(value);
+        }
         matches_glob(&self.expand(invocation), value)
+    }
+
+    /// Whether it stands for the host's interfaces that networks may use.
+    pub(crate) fn is_host_interfaces(&self) -> bool {
+        self.text == HOST_INTERFACES
     }
 
     /// Whether a key matches segment by segment: no wildcard matches a dot.
@@ -46,7 +55,7 @@ impl Pattern {
             && wanted
                 .iter()
                 .zip(given)
-                .all(|(w, g)| matches_glob(&expand(w, invocation, &key_segment), g))
+                .all(|(w, g)| matches_segment(w, g, invocation))
     }
 
     /// Whether a network's name matches, or `namespace/name` of a NetworkAttachmentDefinition: no wildcard
@@ -70,6 +79,13 @@ impl Pattern {
 /// Turns a text into a glob that matches it. A brace starts a placeholder and cannot be escaped, so `?` replaces it.
 pub(super) fn literal(text: &str) -> String {
     glob::Pattern::escape(text).replace(['{', '}'], "?")
+}
+
+fn matches_segment(wanted: &str, given: &str, invocation: &Invocation) -> bool {
+    if wanted == HOST_INTERFACES {
+        return invocation.host_interfaces.has(&given.replace('/', "."));
+    }
+    matches_glob(&expand(wanted, invocation, &key_segment), given)
 }
 
 /// A name as a segment of a sysctl key: sysctl(8) writes a dot inside a name as a slash.
@@ -165,7 +181,14 @@ impl TryFrom<String> for Pattern {
 }
 
 fn check_placeholders(text: &str) -> Result<(), String> {
-    const KNOWN: [&str; 3] = ["{ifname}", "{network}", "{containerid}"];
+    const KNOWN: [&str; 4] = ["{ifname}", "{network}", "{containerid}", HOST_INTERFACES];
+    let stands_alone = |part: &str| part == HOST_INTERFACES || !part.contains(HOST_INTERFACES);
+    if !text.split('.').all(stands_alone) {
+        return Err(format!(
+            "`{text}`: `{HOST_INTERFACES}` stands alone, as a whole name or a whole part of a key; expected nothing \
+             before and after it"
+        ));
+    }
     let mut rest = text;
     while let Some(start) = rest.find(['{', '}']) {
         let known = KNOWN.iter().find(|k| rest[start..].starts_with(**k));

@@ -1,5 +1,6 @@
 //! Names of links and keys of parameters as a grant would have them.
 
+use super::host_interfaces::HOST_INTERFACES;
 use super::invocation::Invocation;
 use super::namespace::Namespace;
 use super::pattern::literal;
@@ -13,6 +14,9 @@ pub(super) fn spell(namespace: Namespace, name: &str, invocation: &Invocation) -
     // The host's link of that name is a different one.
     if namespace == Namespace::Container && name == invocation.ifname {
         return "{ifname}".to_owned();
+    }
+    if namespace == Namespace::Host && invocation.host_interfaces.has(name) {
+        return HOST_INTERFACES.to_owned();
     }
     let placeholders = [
         ("{containerid}", &invocation.container_id),
@@ -73,6 +77,7 @@ pub(super) fn key(namespace: Namespace, key: &str, invocation: &Invocation) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::HostInterfaces;
 
     #[test]
     fn names_hold_this_invocations_values() {
@@ -80,8 +85,11 @@ mod tests {
             container_id: "one".to_owned(),
             ifname: "eth0".to_owned(),
             network: "blue".to_owned(),
+            host_interfaces: HostInterfaces::read(["eth1", "bond*"]).expect("a list"),
         };
         for (name, expected) in [
+            ("eth1", HOST_INTERFACES),
+            ("bond0.100", HOST_INTERFACES),
             ("one", "{containerid}"),
             ("x-one", "x-{containerid}"),
             ("br-blue", "br-{network}"),

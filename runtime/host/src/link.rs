@@ -206,6 +206,7 @@ impl LinkView<'_> {
             container_id,
             ifname,
             network,
+            ..
         } = self.broker.gate().invocation();
         let host = grant::Namespace::Host;
         let mut ends = vec![(new.namespace, &mut new.owner)];

@@ -13,6 +13,6 @@ pub(crate) const NO_ANSWER: u32 = 225;
 /// The native plugin used up its time, or printed too much, and was killed.
 pub(crate) const KILLED: u32 = 226;
 /// weir's own configuration is not valid, not trusted, or cannot be read.
-pub(crate) const SETTINGS: u32 = 227;
+pub(crate) const SETTINGS: u32 = weir_sandbox::codes::SETTINGS;
 /// The record of a container's attachments does not allow the command, or is not trusted.
 pub const RECORD: u32 = 236;

@@ -23,6 +23,9 @@ pub const CHANGES: u32 = 215;
 /// The plugin performed or tried more operations than the audit log takes from one invocation.
 pub const RECORDS: u32 = 216;
 
+/// weir's own configuration is not valid, not trusted, or cannot be read.
+pub const SETTINGS: u32 = 227;
+
 /// The grant does not allow what the plugin needed.
 pub const DENIED: u32 = weir_host::DENIED;
 /// The error for an ADD that cannot be recorded, and is not begun or is undone: code 5 of the specification.

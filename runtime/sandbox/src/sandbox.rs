@@ -11,7 +11,7 @@ use weir_files::Paths;
 use weir_gate::{Audit, Gate, Log as AuditLog, Subject};
 use weir_grant::section::in_one_part;
 use weir_grant::size::Exact;
-use weir_grant::{Invocation, Limits};
+use weir_grant::{Capabilities, HostInterfaces, Invocation, Limits};
 use weir_host::bindings::PluginPre;
 use weir_host::{Log, Setup, SharedIpam, State};
 use weir_kernel::store::{Former, StoreOwner};
@@ -151,6 +151,29 @@ impl Sandbox {
         }
     }
 
+    /// The interfaces of the host that networks may use, where the rules need them.
+    ///
+    /// Errors: the list cannot be read. What takes an attachment away needs none.
+    fn host_interfaces(
+        &self,
+        capabilities: &Capabilities,
+        command: Command,
+    ) -> Result<HostInterfaces, Error> {
+        if !capabilities.need_host_interfaces() {
+            return Ok(HostInterfaces::default());
+        }
+        match weir_gate::host_interfaces(&self.paths) {
+            Err(_) if matches!(command, Command::Del | Command::Gc) => {
+                Ok(HostInterfaces::default())
+            }
+            list => list.map_err(|why| {
+                let what =
+                    format!("weir's configuration cannot be read for `hostInterfaces`: {why}");
+                Error::new(codes::SETTINGS, what)
+            }),
+        }
+    }
+
     fn state(
         &self,
         plugin: &Plugin,
@@ -180,6 +203,7 @@ impl Sandbox {
             container_id: request.container_id.clone(),
             ifname: request.ifname.clone(),
             network: request.granted_as().to_owned(),
+            host_interfaces: self.host_interfaces(&capabilities, request.command)?,
         };
         let namespaces = Namespaces::new(duplicate(request.container.as_deref())?);
         let mut kernel = Linux::new(namespaces, self.paths.clone(), deadline)

@@ -66,6 +66,19 @@ pub fn container_interface<C>(
     interface(found, Namespace::Container, kind)
 }
 
+/// Fails unless the container's interface is as ADD left it: of this kind, with the MAC of the previous result, up, with
+/// the result's addresses and routes. Returns its link.
+pub fn attached<C>(request: &Request<C>, kind: &str) -> Result<Link, Error> {
+    let previous = previous(request)?;
+    let link = container_interface(request, previous, kind)?;
+    if !link.up {
+        return Err(wrong(format!("interface `{}` is down", link.name)));
+    }
+    addresses(&request.ifname, &previous.ips)?;
+    routes(previous)?;
+    Ok(link)
+}
+
 /// Fails unless a link has the MAC of the previous result, if that has one.
 pub fn mac(interface: &Interface, link: &Link) -> Result<(), Error> {
     let (Some(expected), found) = (&interface.mac, link.mac_text().unwrap_or_default()) else {

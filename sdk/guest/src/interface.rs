@@ -1,11 +1,136 @@
-//! The container's interface: addresses, routes, announcements.
+//! The container's interface: the link where nothing on the host belongs to it, addresses, routes, announcements.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
 use crate::address::{self, NewAddress};
-use crate::{Context, Error, IpConfig, Namespace, Route, log, neighbour, route, sysctl};
+use crate::link::{self, Link, NewLink};
+use crate::owner::Owner;
+use crate::{
+    AddResult, Context, Error, ErrorCode, Interface, IpConfig, Namespace, Outcome, Request, Route,
+    codes, log, neighbour, route, sysctl,
+};
+
+/// How long duplicate address detection may take, in milliseconds.
+const SETTLE_TIMEOUT: u32 = 10_000;
+
+/// Creates the container's interface and sets it up. Its alias names the attachment, so that [`delete_own`] finds it
+/// when the container has renamed it.
+///
+/// Errors: [`codes::EXISTS`] for an interface of that name in the container.
+pub fn create<C>(request: &Request<C>, new: NewLink) -> Result<Link, Error> {
+    let created = link::create(NewLink {
+        up: true,
+        alias: Some(Owner::of(request).mark().to_owned()),
+        ..new
+    });
+    let ifname = request.ifname.as_str();
+    if let Err(error) = &created
+        && error.code == ErrorCode::Exists
+    {
+        // A lower device may have one of its kind as well.
+        refuse_existing(ifname)?;
+    }
+    created.context(format!("cannot create `{ifname}`"))
+}
+
+/// Fails if the container has an interface of this name already, also one that the grant does not show.
+pub(crate) fn refuse_existing(ifname: &str) -> Result<(), Error> {
+    match link::get(Namespace::Container, ifname).found() {
+        Ok(None) => Ok(()),
+        _ => {
+            let msg = format!("interface `{ifname}` exists already in the container");
+            Err(Error::new(codes::EXISTS, msg))
+        }
+    }
+}
+
+/// Deletes the container's interface where it exists. One that the grant does not let the plugin delete, because it is
+/// of another kind, is not the plugin's: it made ADD fail, and stays. Returns whether it was there.
+pub fn delete<C>(request: &Request<C>) -> Result<bool, Error> {
+    if !request.has_container {
+        return Ok(false);
+    }
+    let ifname = request.ifname.as_str();
+    match link::delete(Namespace::Container, ifname).found() {
+        Err(error) if error.code == ErrorCode::Denied => {
+            let fields = [("link", ifname), ("error", error.message.as_str())];
+            log::warn(
+                "the container's interface is not the plugin's and was left alone",
+                &fields,
+            );
+            Ok(true)
+        }
+        deleted => {
+            let deleted = deleted.context(format!("cannot delete `{ifname}`"));
+            deleted.map(|deleted| deleted.is_some())
+        }
+    }
+}
+
+/// Deletes the link that [`create`] made, of this kind, also where the container has renamed it.
+pub fn delete_own<C>(request: &Request<C>, kind: &str) -> Result<(), Error> {
+    if !request.has_container || delete(request)? {
+        return Ok(());
+    }
+    let links = link::list(Namespace::Container, Some(kind), None);
+    let links = links.context("cannot list the container's interfaces")?;
+    let owner = Owner::of(request);
+    let own = links.iter().filter(|link| owner.has(&link.alias));
+    link::delete_all(Namespace::Container, own).context("cannot delete the renamed interface")
+}
+
+/// Returns the link as a result's interface in the container.
+pub fn of_container(link: &Link, sandbox: String) -> Interface {
+    Interface {
+        sandbox: Some(sandbox),
+        ..link.interface()
+    }
+}
+
+/// Gives the interface, which is up, the addresses and routes of a result. IPv6 is enabled for them, and an IPv6 address
+/// stays when the interface is set down, as when it becomes a port of a VRF.
+pub fn configure(ifname: &str, result: &AddResult) -> Result<(), Error> {
+    if has_ipv6(&result.ips) {
+        enable_ipv6(ifname)?;
+        let key = sysctl::interface_key("ipv6.conf", ifname, "keep_addr_on_down");
+        sysctl::write(Namespace::Container, &key, "1")
+            .context(format!("cannot keep the IPv6 addresses of `{ifname}`"))?;
+    }
+    add_addresses(ifname, &result.ips, |address| {
+        NewAddress::new(address).with_subnet_broadcast()
+    })?;
+    add_routes(ifname, &result.routes, &result.ips)
+}
+
+/// Waits for duplicate address detection. An address that is taken is an error; one that is still being checked is used
+/// all the same.
+pub fn settle(link: &Link) -> Result<(), Error> {
+    let ifname = link.name.as_str();
+    match address::settle(Namespace::Container, link, SETTLE_TIMEOUT) {
+        Err(error) if error.code == ErrorCode::TimedOut => {
+            log::warn(
+                "addresses are still being checked for duplicates",
+                &[("link", ifname), ("error", &error.message)],
+            );
+            Ok(())
+        }
+        settled => settled.context(format!("`{ifname}`: an address is in use already")),
+    }
+}
+
+/// Writes a parameter of the interface that the container can do without, such as `arp_notify` of `ipv4.conf`. A failure
+/// is logged and not an error.
+pub fn set_parameter(ifname: &str, table: &str, parameter: &str, value: &str) {
+    let key = sysctl::interface_key(table, ifname, parameter);
+    if let Err(error) = sysctl::write(Namespace::Container, &key, value).found() {
+        log::warn(
+            "cannot set a parameter of the container's interface",
+            &[("key", &key), ("error", &error.message)],
+        );
+    }
+}
 
 /// Whether an address of a result is IPv6.
 pub fn has_ipv6(ips: &[IpConfig]) -> bool {

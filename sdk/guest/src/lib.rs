@@ -50,7 +50,7 @@
 //!
 //! Above the capabilities is what plugins share. A chained plugin begins with [`Request::chained`] and
 //! [`Request::container_interface`]. A main plugin has [`config::Ipam`] for the addresses, [`veth`] for an attachment's
-//! pair, [`point_to_point`] and [`interface`] for what the ends get, [`masquerade`], [`owner`] and [`firewall::owned`] for
+//! pair, [`lower`] for an interface over a device of the host, [`point_to_point`] and [`interface`] for what the ends get, [`masquerade`], [`owner`] and [`firewall::owned`] for
 //! what belongs to an attachment. Both have [`check`] for CHECK. An IPAM plugin has [`ipam`]: ranges and leases.
 //!
 //! Operations fail with an [`OperationError`], which `?` turns into a CNI [`Error`]; [`codes`] says
@@ -74,6 +74,7 @@ pub mod interface;
 pub mod ipam;
 pub mod link;
 pub mod log;
+pub mod lower;
 pub mod masquerade;
 pub mod neighbour;
 pub mod owner;

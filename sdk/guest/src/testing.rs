@@ -78,7 +78,7 @@ use weir_cni::{AddResult, Error};
 use crate::bindings::fake::{self, Host, Machine};
 use crate::bindings::weir::cni::cni::Failure;
 use crate::device::Device;
-use crate::link::{self, NewLink, NewPeer};
+use crate::link::{self, NewKind, NewLink, NewPeer};
 use crate::{ErrorCode, Namespace, Result};
 
 pub use crate::bindings::fake::{Called as Call, LogLine};
@@ -116,6 +116,18 @@ impl FakeHost {
             link::create(NewLink {
                 up: true,
                 ..NewLink::veth(Namespace::Host, host, peer)
+            })
+            .map(drop)
+        })
+    }
+
+    /// Creates an interface that is up, as the hardware of a node, or as another network's in the container. It is not among
+    /// the [`calls`](Self::calls). Errors: `exists`, `invalid`.
+    pub fn create_interface(&self, namespace: Namespace, name: &str) -> Result<()> {
+        self.arrange(|| {
+            link::create(NewLink {
+                up: true,
+                ..NewLink::new(namespace, name, NewKind::Dummy)
             })
             .map(drop)
         })

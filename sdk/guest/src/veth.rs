@@ -7,7 +7,7 @@ use crate::digest::digest;
 use crate::link::{self, Link, NewLink, NewPeer};
 use crate::{
     AddResult, Context, Error, ErrorCode, Interface, LinkReference, Namespace, Outcome, Request,
-    codes, log, sysctl,
+    interface, sysctl,
 };
 
 /// The index of the container's interface in the result of a plugin that makes nothing but the pair:
@@ -57,7 +57,7 @@ impl Settings {
 
 /// Creates the pair of an attachment. The host's end ignores router advertisements: its routes are the plugin's.
 ///
-/// Errors: [`codes::EXISTS`] for an interface of that name in the container.
+/// Errors: [`EXISTS`](crate::codes::EXISTS) for an interface of that name in the container.
 pub fn create<C>(request: &Request<C>, settings: &Settings) -> Result<Veth, Error> {
     let host = create_pair(request, settings)?;
     let container = request.container_interface()?;
@@ -87,7 +87,7 @@ fn create_pair<C>(request: &Request<C>, settings: &Settings) -> Result<Link, Err
             ..NewLink::veth(Namespace::Host, host_name(request, attempt), peer.clone())
         });
         match created {
-            Err(error) if error.code == ErrorCode::Exists => refuse_existing(ifname)?,
+            Err(error) if error.code == ErrorCode::Exists => interface::refuse_existing(ifname)?,
             created => return created.context(format!("cannot create `{ifname}`")),
         }
     }
@@ -107,19 +107,8 @@ pub fn is_named_by_us<C>(request: &Request<C>, host_end: &str) -> bool {
     (0..NAMES).any(|attempt| host_name(request, attempt) == host_end)
 }
 
-/// Fails if the name of the container's interface is taken, and not that of the host's end.
-fn refuse_existing(ifname: &str) -> Result<(), Error> {
-    match link::get(Namespace::Container, ifname).found() {
-        Ok(None) => Ok(()),
-        _ => {
-            let msg = format!("interface `{ifname}` exists already in the container");
-            Err(Error::new(codes::EXISTS, msg))
-        }
-    }
-}
-
 /// Fails unless the previous result's pair exists, each end with its MAC. Returns it. Errors:
-/// [`codes::NOT_AS_ATTACHED`].
+/// [`NOT_AS_ATTACHED`](crate::codes::NOT_AS_ATTACHED).
 pub fn check<C>(request: &Request<C>, previous: &AddResult) -> Result<Veth, Error> {
     let container = check::container_interface(request, previous, KIND)?;
     // The one with the name that we give is the end, and no other has to be read.
@@ -142,34 +131,13 @@ pub fn check<C>(request: &Request<C>, previous: &AddResult) -> Result<Veth, Erro
 
 /// Deletes the container's interface, and with it the host's end, where the container exists.
 pub fn delete<C>(request: &Request<C>) -> Result<(), Error> {
-    if !request.has_container {
-        return Ok(());
-    }
-    let ifname = request.ifname.as_str();
-    match link::delete(Namespace::Container, ifname).found() {
-        // The grant covers veths only. An interface of another kind is not this plugin's: it made ADD fail, and
-        // stays.
-        Err(error) if error.code == ErrorCode::Denied => {
-            let fields = [("link", ifname), ("error", error.message.as_str())];
-            log::warn(
-                "the container's interface is not a veth and was left alone",
-                &fields,
-            );
-            Ok(())
-        }
-        deleted => deleted
-            .map(drop)
-            .context(format!("cannot delete `{ifname}`")),
-    }
+    interface::delete(request).map(drop)
 }
 
 impl Veth {
     /// Returns both ends for the result: the host's, then the container's.
     pub fn interfaces(&self, sandbox: String) -> [Interface; 2] {
-        let container = Interface {
-            sandbox: Some(sandbox),
-            ..self.container.interface()
-        };
+        let container = interface::of_container(&self.container, sandbox);
         [self.host.interface(), container]
     }
 

@@ -3,14 +3,15 @@
 //!
 //! It never waits. What the journal does not take at once is counted, and the log has it in any case.
 
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::net::UnixDatagram;
 use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 use weir_files::Paths;
 use weir_files::file_trust;
-use weir_grant::reading::MOST_BYTES;
+
+use crate::configuration;
 
 /// What every entry has besides the line.
 const FIELDS: &[u8] = b"PRIORITY=6\nSYSLOG_IDENTIFIER=weir-audit\n\
@@ -58,11 +59,10 @@ impl Forward {
     ///
     /// A configuration that cannot be read may have named one, so every line then counts as missed.
     pub(super) fn open(paths: &Paths) -> Option<Self> {
-        let socket = match settings(paths) {
-            Ok(AuditSettings { forward: None }) => return None,
-            Ok(AuditSettings {
-                forward: Some(Receiver::Journald),
-            }) => connect(paths),
+        let settings: Result<Settings, _> = configuration::read_part(paths);
+        let socket = match settings.map(|settings| settings.audit.forward) {
+            Ok(None) => return None,
+            Ok(Some(Receiver::Journald)) => connect(paths),
             Err(why) => Err(why),
         };
         Some(Self {
@@ -115,24 +115,6 @@ impl Missed {
             "weir: {count} {lines} of the audit log not forwarded: {why}; the log itself has them"
         );
     }
-}
-
-/// The key `audit`; a missing file is an empty one. Errors: the file cannot be read, or the key is not valid.
-fn settings(paths: &Paths) -> Result<AuditSettings, String> {
-    let path = paths.configuration();
-    let failed = |why: &dyn std::fmt::Display| format!("`{}`: {why}", path.display());
-    let file = match file_trust::open(&path, paths.root()) {
-        Err(error) if error.is_missing() => return Ok(AuditSettings::default()),
-        file => file.map_err(|e| failed(&e))?,
-    };
-    let mut bytes = Vec::new();
-    let read = file.take(MOST_BYTES as u64).read_to_end(&mut bytes);
-    read.map_err(|e| failed(&e))?;
-    if bytes.trim_ascii().is_empty() {
-        return Ok(AuditSettings::default());
-    }
-    let settings: Settings = serde_json::from_slice(&bytes).map_err(|e| failed(&e))?;
-    Ok(settings.audit)
 }
 
 /// Connects to the journal's socket, which only root and weir's user can have put there.

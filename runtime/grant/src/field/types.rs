@@ -7,6 +7,7 @@ use ipnet::IpNet;
 
 use super::{FieldType, Flaw, Networks, Seen, Texts, Verbs, points};
 use crate::facts::flaw_of_name;
+use crate::host_interfaces::HOST_INTERFACES;
 use crate::invocation::Invocation;
 use crate::namespace::Namespace;
 use crate::owner::Owner;
@@ -241,6 +242,7 @@ impl FieldType for LinkNames {
         "{network}*",
         "[a-z]*",
         "e{containerid}",
+        HOST_INTERFACES,
     ];
 
     fn matches(globs: &Vec<Pattern>, (_, name): (Namespace, &str), of: &Invocation) -> bool {

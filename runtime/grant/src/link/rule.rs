@@ -28,6 +28,10 @@ words! {
         Master = "master",
         /// Being the master or the lower device of other links.
         Ports = "ports",
+        /// The MAC of a macvlan over it, where that is chosen: one more that it answers to.
+        PortMacs = "port-macs",
+        /// Being the lower device of a macvlan in mode `passthru`, which gets all that it receives.
+        Passthru = "passthru",
         /// Flags of a bridge port: hairpin, isolation.
         Port = "port",
         /// Settings as a bridge.
@@ -68,6 +72,20 @@ impl LinkRule {
         let may_create = |verbs: &Vec<Verb>| verbs.contains(&Verb::Create);
         self.namespace.is_none_or(|own| own == namespace)
             && self.verbs.as_ref().is_none_or(may_create)
+    }
+
+    /// Whether it allows moving links of the host that weir did not make.
+    pub fn may_move_from_host(&self) -> bool {
+        let moves = |attributes: &Vec<Attribute>| attributes.contains(&Attribute::Namespace);
+        let is_foreign = |kind: &String| kind != "veth" && kind != "bridge";
+        let may_update = |verbs: &Vec<Verb>| verbs.contains(&Verb::Update);
+        self.namespace.is_none_or(|own| own == Namespace::Host)
+            && self.verbs.as_ref().is_none_or(may_update)
+            && self.attributes.as_ref().is_none_or(moves)
+            && self
+                .kinds
+                .as_ref()
+                .is_none_or(|kinds| kinds.iter().any(is_foreign))
     }
 
     /// Whether it allows creating a link of this name, of any kind, in this link's namespace.

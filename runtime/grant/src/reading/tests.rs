@@ -162,8 +162,8 @@ fn values_that_are_not_what_they_should_be() {
     );
     assert_eq!(
         said_of_rule("{ names: [\"{link}\"] }"),
-        "11:19: `{link}` has a brace that does not belong to a placeholder; expected `{ifname}`, `{network}` or \
-         `{containerid}`"
+        "11:19: `{link}` has a brace that does not belong to a placeholder; expected `{ifname}`, `{network}`, \
+         `{containerid}` or `{hostInterfaces}`"
     );
     let rest = [
         (

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::fields::RuleFields;
 use crate::field::{Field, Texts};
+use crate::host_interfaces::HOST_INTERFACES;
 use crate::invocation::Invocation;
 
 /// The most rules that are made of one.
@@ -14,12 +15,15 @@ impl RuleFields {
     #[must_use]
     pub fn of_invocation(&self, invocation: &Invocation) -> Self {
         let filled = |text: &String| {
-            text.replace("{ifname}", &invocation.ifname)
+            let text = text
+                .replace("{ifname}", &invocation.ifname)
                 .replace("{network}", &invocation.network)
-                .replace("{containerid}", &invocation.container_id)
+                .replace("{containerid}", &invocation.container_id);
+            with_each_host_interface(&text, invocation)
         };
         let fields = self.fields.iter();
-        let fields = fields.map(|(key, values)| (key.clone(), values.iter().map(filled).collect()));
+        let fields =
+            fields.map(|(key, values)| (key.clone(), values.iter().flat_map(filled).collect()));
         Self {
             capability: self.capability,
             fields: fields.collect(),
@@ -85,6 +89,24 @@ impl RuleFields {
         }
         points
     }
+}
+
+/// A text with each of the names that its placeholder stands for; the text itself where it has none.
+fn with_each_host_interface(text: &str, invocation: &Invocation) -> Vec<String> {
+    if !text.contains(HOST_INTERFACES) {
+        return vec![text.to_owned()];
+    }
+    let is_key = text != HOST_INTERFACES;
+    let names = invocation.host_interfaces.iter();
+    let with = names.map(|name| {
+        let name = if is_key {
+            name.replace('.', "/")
+        } else {
+            name.to_owned()
+        };
+        text.replace(HOST_INTERFACES, &name)
+    });
+    with.collect()
 }
 
 /// Values of a field that a rule without it allows.

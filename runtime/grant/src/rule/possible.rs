@@ -35,6 +35,14 @@ impl Facts {
         self.fields.insert(key, has);
     }
 
+    /// The values for a field; none if it does not apply, or may be anything.
+    pub(crate) fn texts(&self, key: &str) -> Option<&Texts> {
+        match self.fields.get(key) {
+            Some(Has::One(texts)) => Some(texts),
+            _ => None,
+        }
+    }
+
     /// The same, where what differs in another may be anything.
     #[must_use]
     pub fn common(mut self, other: &Self) -> Self {

@@ -4,12 +4,16 @@
 use super::fields::RuleFields;
 use super::possible::Bounds;
 use crate::field::Texts;
+use crate::host_interfaces::HOST_INTERFACES;
 use crate::namespace::Namespace;
 use crate::phrase::joined;
 use crate::verb::Verb;
 
 /// The interface with the name `{ifname}`.
 const OWN: &str = "the attachment's interface";
+
+/// The interfaces with the name `{hostInterfaces}`.
+const LISTED: &str = "that `hostInterfaces` of weir's configuration lists";
 
 /// What a rule allows: "create and change interfaces of kind bridge, on the host".
 pub fn sentence(rule: &RuleFields) -> String {
@@ -37,6 +41,7 @@ pub fn bounds_in_words(bounds: &Bounds) -> String {
             "names" | "links" if is_own(values) => {
                 "named as the attachment's interface is".to_owned()
             }
+            "names" | "links" if are_host_interfaces(values) => LISTED.to_owned(),
             "names" | "links" => format!("named {one_of}"),
             "kinds" => format!("of kind {one_of}"),
             "destinations" | "values" => format!("to {one_of}"),
@@ -118,7 +123,13 @@ impl<'a> Sentence<'a> {
                     None => "every kind, hardware included".to_owned(),
                 };
                 let names = names.filter(|names| !names.contains("*"));
-                let names = names.map(|names| format!(", named {}", listed(names, "or")));
+                let names = names.map(|names| {
+                    if are_host_interfaces(names) {
+                        format!(", {LISTED}")
+                    } else {
+                        format!(", named {}", listed(names, "or"))
+                    }
+                });
                 format!("interfaces of {kinds}{}", names.unwrap_or_default())
             }
         }
@@ -128,6 +139,7 @@ impl<'a> Sentence<'a> {
     pub(crate) fn an_interface(&mut self, names: &'static str) -> String {
         match self.take(names) {
             Some(names) if is_own(names) => OWN.to_owned(),
+            Some(names) if are_host_interfaces(names) => format!("an interface {LISTED}"),
             Some(names) if !names.contains("*") => {
                 format!("an interface named {}", listed(names, "or"))
             }
@@ -190,6 +202,10 @@ impl<'a> Sentence<'a> {
 
 fn is_own(names: &Texts) -> bool {
     names.iter().eq(["{ifname}"])
+}
+
+fn are_host_interfaces(names: &Texts) -> bool {
+    names.iter().eq([HOST_INTERFACES])
 }
 
 fn made_for(owners: &Texts) -> String {

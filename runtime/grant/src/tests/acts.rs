@@ -17,6 +17,7 @@ fn invocation() -> Invocation {
         container_id: "5f3c".to_owned(),
         ifname: "eth0".to_owned(),
         network: "net".to_owned(),
+        ..Invocation::default()
     }
 }
 

@@ -108,8 +108,8 @@ macro_rules! text {
 
 text! {
     Pattern, "Glob",
-        "A glob: `*`, `?`, `[a-z]`. `{ifname}`, `{network}` and `{containerid}` stand for the invocation's values.",
-        r"^(?![\s\S]*\*\*)([^{}\[]|\{(ifname|network|containerid)\}|\[(![^{}][^\]{}]*|[^!{}][^\]{}]*)\])*$";
+        "A glob: `*`, `?`, `[a-z]`. `{ifname}`, `{network}` and `{containerid}` stand for the invocation's values; `{hostInterfaces}`, alone, for the interfaces of weir's configuration.",
+        r"^(?![\s\S]*\*\*)(?![\s\S]*[^.]\{hostInterfaces)(?![\s\S]*\{hostInterfaces\}[^.])([^{}\[]|\{(ifname|network|containerid|hostInterfaces)\}|\[(![^{}][^\]{}]*|[^!{}][^\]{}]*)\])*$";
     Directory, "Directory",
         "An absolute path without `..`: a directory, and everything below it. Or `{dataDir}`, which the node's own configuration names.",
         r"^(/(?!(.*/)?\.\.(/|$))|\{dataDir\}$)";

@@ -33,8 +33,14 @@ const ONE_QUEUE: [LinkAttribute; 2] =
 impl Perform<Create, Link> for Linux {
     fn perform(&mut self, permit: &Permit<Create>, changes: &mut Changes<'_>) -> Result<Link> {
         let wanted = permit.operation();
-        let link = make(&mut self.namespaces, wanted)
-            .map_err(|e| refused_mac(e).while_doing(Title(wanted)))?;
+        let failed = |e: Error| refused_mac(e).while_doing(Title(wanted));
+        let _lock = match &wanted.kind {
+            NewKind::Ipvlan { lower, mode } => {
+                self.keep_ipvlan_mode(lower, *mode).map_err(failed)?
+            }
+            _ => None,
+        };
+        let link = make(&mut self.namespaces, wanted).map_err(failed)?;
         self.note_created(wanted, &link, changes);
         Ok(link)
     }

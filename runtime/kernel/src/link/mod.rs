@@ -3,6 +3,7 @@
 mod create;
 mod delete;
 pub(crate) mod find;
+mod ipvlan;
 mod layer;
 mod message;
 mod move_to;

@@ -88,6 +88,7 @@ impl NativeCall<'_> {
             container_id: subject.container_id.clone(),
             ifname: subject.ifname.clone(),
             network: self.granted_as().to_owned(),
+            ..Invocation::default()
         };
         let audit = sandbox.audit_log();
         if let (Command::Add, Some(why)) = (self.command, audit.failure()) {

@@ -12,6 +12,7 @@ use weir_cni::Error;
 use weir_files::Paths;
 use weir_files::file_trust::{self, Untrusted};
 use weir_gate::AuditSettings;
+use weir_grant::HostInterfaces;
 use weir_grant::diagnostic::{Diagnostic, Position};
 use weir_grant::native::NativePlugin;
 use weir_grant::reading::{self, MOST_BYTES};
@@ -32,6 +33,8 @@ pub struct Settings {
     /// Named networks for callers outside Kubernetes.
     #[serde(deserialize_with = "pod_networks::read")]
     pub pod_networks: Vec<PodNetwork>,
+    /// The interfaces of the host that networks may use. An invocation reads this where its grant refers to it.
+    pub host_interfaces: HostInterfaces,
     /// What else is done with the audit log. The log itself reads this.
     pub audit: AuditSettings,
 }
@@ -69,7 +72,7 @@ fn read(bytes: &[u8]) -> Result<Settings, Vec<Diagnostic>> {
         .for_each(|tab| *tab = b' ');
     reading::read(
         &spaced,
-        "a mapping, with `nativePlugins`, `podNetworks` or `audit`",
+        "a mapping, with `nativePlugins`, `podNetworks`, `hostInterfaces` or `audit`",
     )
 }
 

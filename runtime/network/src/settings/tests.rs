@@ -70,10 +70,25 @@ fn a_valid_configuration_is_read() {
 }
 
 #[test]
+fn interfaces_of_the_host_are_names_and_globs() {
+    let settings = read(br#"{ "hostInterfaces": ["eth1", "ens*"] }"#).expect("valid");
+    assert!(settings.host_interfaces.has("ens3") && !settings.host_interfaces.has("eth0"));
+    for (value, expected) in [
+        ("\"eth1\"", "1:21: found the text `eth1`; expected a list"),
+        ("[\"a b\"]", "1:22: `a b` is not a link's name"),
+        ("[\"eth[\"]", "1:22: `eth[` is not a valid glob"),
+        ("[7]", "1:22: "),
+    ] {
+        let said = said(format!("{{ \"hostInterfaces\": {value} }}"));
+        assert!(said.starts_with(expected), "{said}");
+    }
+}
+
+#[test]
 fn what_is_no_json() {
     assert_eq!(
         said(""),
-        "1:1: the document is empty; expected a mapping, with `nativePlugins`, `podNetworks` or `audit`"
+        "1:1: the document is empty; expected a mapping, with `nativePlugins`, `podNetworks`, `hostInterfaces` or `audit`"
     );
     assert_eq!(
         said("podNetworks: []\n"),
@@ -95,7 +110,7 @@ fn what_is_no_json() {
 fn unknown_keys_and_wrong_types_have_a_place() {
     assert_eq!(
         said("{\n  \"podNetwork\": []\n}"),
-        "2:3: unknown key `podNetwork`; expected `nativePlugins`, `podNetworks` or `audit`; did you mean \
+        "2:3: unknown key `podNetwork`; expected `nativePlugins`, `podNetworks`, `hostInterfaces` or `audit`; did you mean \
          `podNetworks`?"
     );
     assert_eq!(

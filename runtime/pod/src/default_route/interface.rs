@@ -36,6 +36,7 @@ pub(super) fn of_all(
             container_id: attachment.container_id.clone(),
             ifname: link.name.clone(),
             network: attached[index].network.clone(),
+            ..Invocation::default()
         };
         Ok(Interface {
             index,

@@ -1,6 +1,7 @@
 //! The key `ipam` of a plugin that delegates to an IPAM plugin, and of an IPAM plugin.
 
 use serde::Deserialize;
+use weir_cni::Error;
 
 use super::{ArgsKey, NoKeys};
 
@@ -33,5 +34,15 @@ impl Ipam {
     /// Whether an IPAM plugin is named.
     pub fn is_configured(&self) -> bool {
         !self.plugin.is_empty()
+    }
+
+    /// Fails unless an IPAM plugin is named. `why` says why the plugin needs one. Errors: code 7.
+    pub fn require(&self, why: &str) -> Result<(), Error> {
+        if self.is_configured() {
+            Ok(())
+        } else {
+            let msg = format!("ipam: key `type` is missing: {why}");
+            Err(Error::invalid_config(msg))
+        }
     }
 }

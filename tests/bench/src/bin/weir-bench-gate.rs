@@ -73,6 +73,7 @@ fn perform(parts: Vec<Part>, log: &Path) -> Result<()> {
             container_id: part.subject.container_id.clone(),
             ifname: part.subject.ifname.clone(),
             network: part.subject.network.clone(),
+            ..Invocation::default()
         };
         let audit = Audit::new(part.subject, log.clone(), false);
         let mut gate = Gate::new(grant.spec.capabilities, invocation, audit);

@@ -14,7 +14,8 @@ use weir_grant::phrase::joined;
 use weir_grant::query::Query;
 use weir_grant::rule::rules_of;
 use weir_grant::{
-    Capabilities, Capability, Decision, Document, Invocation, Section, Severity, internal_grant,
+    Capabilities, Capability, Closest, Decision, Document, HostInterfaces, Invocation, Section,
+    Severity, internal_grant,
 };
 use weir_sandbox::{Loaded, Undecided, read_grant};
 
@@ -116,6 +117,9 @@ struct Explanation {
     /// The field in which the closest rule missed.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
+    /// What lets networks use an interface of the host that weir's configuration does not list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to_list: Option<String>,
     /// For a denial, the least rules that would allow it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     would_allow: Vec<LackingRule>,
@@ -137,10 +141,11 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
         Some(file) => Documents::One(Box::new(read_grant(file)?)),
         None => Documents::Node(grant_state::grants(paths)?),
     };
+    let listed = weir_gate::host_interfaces(paths).map_err(|why| anyhow!(why))?;
     if arguments.record {
-        return explain_records(arguments, &documents);
+        return explain_records(arguments, &documents, &listed);
     }
-    let question = asked(arguments)?;
+    let question = asked(arguments, listed)?;
     documents.know(paths, &question.plugin)?;
     let explanations: Vec<Explanation> = match documents.in_force(&question).as_slice() {
         // Each grant has its own networks.
@@ -160,7 +165,11 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
 }
 
 /// Explains each record on standard input on its own, since a plugin chooses the content of its records.
-fn explain_records(arguments: &Arguments, documents: &Documents) -> Result<Answer> {
+fn explain_records(
+    arguments: &Arguments,
+    documents: &Documents,
+    listed: &HostInterfaces,
+) -> Result<Answer> {
     let plugin = arguments.plugin.as_deref();
     let format = arguments.format;
     let passes = |record: &Record| plugin.is_none_or(|plugin| record.plugin == plugin);
@@ -175,7 +184,10 @@ fn explain_records(arguments: &Arguments, documents: &Documents) -> Result<Answe
             refused,
             plugin: record.plugin.clone(),
             network: Some(record.granted_as().to_owned()),
-            invocation: record.invocation(),
+            invocation: Invocation {
+                host_interfaces: listed.clone(),
+                ..record.invocation()
+            },
             interfaces: interfaces(record),
             operation,
         };
@@ -213,7 +225,7 @@ fn interfaces(record: &Record) -> Vec<String> {
     names
 }
 
-fn asked(arguments: &Arguments) -> Result<Question> {
+fn asked(arguments: &Arguments, host_interfaces: HostInterfaces) -> Result<Question> {
     let operation = arguments.operation.as_deref().unwrap_or_default();
     let fields = fields(&arguments.fields)?;
     let operation = named(operation, &fields).map_err(|why| anyhow!(why))?;
@@ -225,6 +237,7 @@ fn asked(arguments: &Arguments) -> Result<Question> {
             container_id: arguments.container_id.clone(),
             ifname: arguments.ifname.clone(),
             network: arguments.network.clone().unwrap_or_default(),
+            host_interfaces,
         },
         interfaces: vec![arguments.ifname.clone()],
         operation,
@@ -400,6 +413,7 @@ impl Explanation {
                         .iter()
                         .filter_map(|closest| rule(&closest.rule))
                         .collect(),
+                    to_list: closest.as_ref().and_then(Closest::to_list),
                     field: closest.map(|closest| closest.field),
                     refused: question.refused.clone(),
                     would_allow,
@@ -470,6 +484,9 @@ fn print(explanation: &Explanation) {
         (Some(field), [rule]) => {
             say!("  the closest rule does not match in `{field}`:");
             print_rule(rule);
+            if let Some(to_list) = &explanation.to_list {
+                say!("  {to_list}");
+            }
         }
         (None, []) if explanation.missing.is_some() => {
             print_line!("  it has no rule for this capability");

@@ -16,7 +16,7 @@ use weir_grant::document::{API_VERSION, Digest, KIND, Metadata, PluginReference,
 use weir_grant::pattern::Pattern;
 use weir_grant::phrase::joined;
 use weir_grant::query::Query;
-use weir_grant::{Document, Limits, Section};
+use weir_grant::{Document, HostInterfaces, Invocation, Limits, Section};
 use weir_sandbox::{Catalogue, Sandbox};
 
 use super::document::to_yaml;
@@ -90,6 +90,8 @@ struct Collected {
     denied: u64,
     /// What weir refuses whatever the grant says.
     refused: BTreeSet<WithoutRule>,
+    /// The interfaces of the host that weir's configuration lists.
+    host_interfaces: HostInterfaces,
 }
 
 /// Prints a document to review.
@@ -98,7 +100,10 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     refuse(paths, plugin)?;
     let log = paths.audit_log();
     let file = arguments.records.as_deref().unwrap_or(&log);
-    let mut collected = Collected::default();
+    let mut collected = Collected {
+        host_interfaces: weir_gate::host_interfaces(paths).map_err(|why| anyhow!(why))?,
+        ..Collected::default()
+    };
     // The addresses that other plugins added show which networks this one works on.
     let network = arguments.network.as_deref();
     let passes = |r: &Record| {
@@ -210,7 +215,10 @@ impl Collected {
         );
         if self.seen.insert(self.hasher.hash_one(asked)) {
             self.distinct.push(Recorded {
-                invocation: record.invocation(),
+                invocation: Invocation {
+                    host_interfaces: self.host_interfaces.clone(),
+                    ..record.invocation()
+                },
                 operation,
             });
         }

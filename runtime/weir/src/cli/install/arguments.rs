@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::{Args, Command, ValueEnum};
 use serde::Serialize;
+use weir_grant::HostInterfaces;
 use weir_grant::diagnostic::nearest;
 use weir_pod::reference::Reference;
 
@@ -75,6 +76,15 @@ pub struct NodeArguments {
     /// thick plugin, whose configuration is in its daemon, only the pods.
     #[arg(long)]
     pub from_multus: bool,
+    /// Interfaces of the node that networks of cluster objects may use, as names and globs: `hostInterfaces` of weir's own
+    /// configuration, /etc/weir/weir.json [default: that stays as it is].
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        value_parser = host_interface
+    )]
+    pub host_interfaces: Vec<String>,
     /// An existing kubeconfig on the node: none is written.
     #[arg(long, value_name = "FILE", conflicts_with = "kubeconfig_path")]
     pub kubeconfig: Option<PathBuf>,
@@ -223,6 +233,10 @@ fn conf_name(text: &str) -> Result<String, String> {
 
 fn namespace(text: &str) -> Result<String, String> {
     Reference::new(text, "any").map(|reference| reference.namespace)
+}
+
+fn host_interface(text: &str) -> Result<String, String> {
+    HostInterfaces::read([text]).map(|_| text.to_owned())
 }
 
 fn indicator(text: &str) -> Result<String, String> {

@@ -16,6 +16,7 @@ mod multus;
 mod needed;
 mod node;
 mod replaced;
+mod settings;
 mod takeover;
 mod uninstall;
 mod watch;

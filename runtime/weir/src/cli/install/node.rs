@@ -13,7 +13,7 @@ use super::conf_dir::{Missing, own_configurations};
 use super::config_file::{self, ConfigFile};
 use super::configuration::{self, NodePaths};
 use super::takeover::Takeover;
-use super::{default_network, kubeconfig, multus, plugin_names, replaced};
+use super::{default_network, kubeconfig, multus, plugin_names, replaced, settings};
 use crate::OWN_NAME;
 use crate::cli::output::{Answer, complain, say};
 
@@ -62,6 +62,9 @@ impl<'a> Node<'a> {
         if let Some(kubeconfig) = self.kubeconfig()? {
             config_file::clear_up(kubeconfig.path.parent().unwrap_or(&self.conf_dir))?;
             changes.put(&kubeconfig)?;
+        }
+        if let Some(settings) = self.settings()? {
+            changes.put(&settings)?;
         }
         let wanted = match self.wanted() {
             Err(error) => return Ok(State::Waiting(error.downcast::<Missing>()?.0)),
@@ -139,6 +142,7 @@ impl<'a> Node<'a> {
         }
         let wanted = self.wanted();
         let mut files = Vec::from_iter(self.kubeconfig()?);
+        files.extend(self.settings()?);
         match wanted {
             Err(error) => differences.push(error.downcast::<Missing>()?.0),
             Ok(wanted) => {
@@ -170,6 +174,11 @@ impl<'a> Node<'a> {
             path: self.kubeconfig_path(),
             content: kubeconfig::of_service_account(&node.service_account)?,
         }))
+    }
+
+    /// weir's own configuration with the interfaces that the options name; none if it has them, or they name none.
+    fn settings(&self) -> Result<Option<ConfigFile>> {
+        settings::with_host_interfaces(&self.paths, &self.arguments.node.host_interfaces)
     }
 
     /// Whether the configuration is Multus' own with another type.

@@ -96,6 +96,7 @@ mod tests {
             container_id: "5f3c".to_owned(),
             ifname: "eth0".to_owned(),
             network: "pods".to_owned(),
+            ..Invocation::default()
         }
     }
 

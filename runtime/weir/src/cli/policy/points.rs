@@ -3,19 +3,21 @@
 //! One rule may cover what several others allow together, and one glob what another does. So objects at the ends of both are
 //! tried, in two invocations.
 
-use weir_grant::Invocation;
 use weir_grant::rule::RuleFields;
+use weir_grant::{HostInterfaces, Invocation};
 
 /// One as most are, and one with names that no rule has.
 fn invocations() -> [Invocation; 2] {
-    let invocation = |ifname: &str, network: &str, container_id: &str| Invocation {
-        ifname: ifname.to_owned(),
-        network: network.to_owned(),
-        container_id: container_id.to_owned(),
-    };
+    let invocation =
+        |ifname: &str, network: &str, container_id: &str, interface: &str| Invocation {
+            ifname: ifname.to_owned(),
+            network: network.to_owned(),
+            container_id: container_id.to_owned(),
+            host_interfaces: HostInterfaces::read([interface]).unwrap_or_default(),
+        };
     [
-        invocation("eth0", "blue", "5f3c"),
-        invocation("Zq9-if", "Zq9-net", "Zq9-id"),
+        invocation("eth0", "blue", "5f3c", "eth1"),
+        invocation("Zq9-if", "Zq9-net", "Zq9-id", "Zq9-host"),
     ]
 }
 

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use weir_grant::firewall::Subject;
 use weir_grant::query::{Need, Query};
 use weir_grant::rule::{Bounds, Facts, capabilities, rules_of};
-use weir_grant::{Capabilities, Capability, Decision, Document, Invocation};
+use weir_grant::{Capabilities, Capability, Decision, Document, HostInterfaces, Invocation};
 use weir_kit::examples::{Chance, Seeded, operation, operations, rules};
 
 use super::compare::{Change, compare};
@@ -20,6 +20,7 @@ fn invocation() -> Invocation {
         container_id: "c1".to_owned(),
         ifname: "eth0".to_owned(),
         network: "blue".to_owned(),
+        host_interfaces: HostInterfaces::read(["eth1", "veth*"]).expect("a list"),
     }
 }
 

@@ -203,10 +203,7 @@ fn denial(old: &mut Record) -> (Option<String>, Option<Closest>) {
     let requirement = needed.and_then(|needed| needed.strip_suffix(&end));
     let closest = closest.map(|closest| {
         let (rule, field) = closest.split_once(": ").unwrap_or((&closest, ""));
-        Closest {
-            rule: rule.to_owned(),
-            field: field.to_owned(),
-        }
+        Closest::new(rule, field)
     });
     (requirement.map(str::to_owned), closest)
 }

@@ -359,6 +359,7 @@ impl Item {
             container_id: attachment.container_id.clone(),
             ifname: attachment.ifname.clone(),
             network: self.attached.list.name.clone(),
+            ..Invocation::default()
         }
     }
 }

@@ -12,6 +12,7 @@ fn invocation(id: &str) -> Invocation {
         container_id: id.to_owned(),
         ifname: "eth0".to_owned(),
         network: "blue".to_owned(),
+        ..Invocation::default()
     }
 }
 

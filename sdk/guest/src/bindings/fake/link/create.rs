@@ -2,11 +2,11 @@
 
 use super::update::{check_mac, check_mtu, enslave, set_up};
 use super::{check_alias, check_free, settle, vlan};
-use crate::bindings::fake::error::{Result, invalid};
+use crate::bindings::fake::error::{Result, error, invalid};
 use crate::bindings::fake::state::{Device, Machine, check_name, new_link};
 use crate::bindings::fake::{Call, sysctl};
 use crate::bindings::weir::cni::link::{Bridge, Details, Link, NewKind, NewLink, NewPeer, NewVlan};
-use crate::bindings::weir::cni::types::{LinkReference, MacAddress, Namespace};
+use crate::bindings::weir::cni::types::{ErrorCode, LinkReference, MacAddress, Namespace};
 
 pub fn create(new: &NewLink) -> Result<Link> {
     let text = match &new.kind {
@@ -29,6 +29,7 @@ fn create_on(machine: &mut Machine, new: &NewLink) -> Result<Link> {
                 None => device(new),
                 Some((namespace, link)) => {
                     let lower = machine.look(namespace)?.find(link)?.clone();
+                    check_beside(machine, kind, (namespace, lower.link.index))?;
                     upper(new, namespace, &lower)
                 }
             };
@@ -158,6 +159,32 @@ fn device(new: &NewLink) -> Device {
     device.has_own_mtu = new.mtu.is_some() && device.is_bridge();
     device.vlans = vlan::of_bridge(&device.link.details);
     device
+}
+
+/// Fails for a second VLAN of one id on a lower device, and for an ipvlan of another mode than those that are there.
+fn check_beside(machine: &Machine, kind: &NewKind, lower: (Namespace, u32)) -> Result<()> {
+    let networks = [Some(&machine.host), machine.container.as_ref()];
+    let all = networks
+        .into_iter()
+        .flatten()
+        .flat_map(|network| &network.links);
+    let mut beside = all.filter(|device| device.lower == Some(lower));
+    match kind {
+        NewKind::Vlan(new) => beside.try_for_each(|device| match device.link.details {
+            Details::Vlan(id) if id == new.id => {
+                Err(error(ErrorCode::Exists, "VLAN device already exists"))
+            }
+            _ => Ok(()),
+        }),
+        NewKind::Ipvlan(new) => beside.try_for_each(|device| match device.link.details {
+            Details::Ipvlan(mode) if mode != new.mode => Err(error(
+                ErrorCode::Busy,
+                "the device has ipvlan links in another mode",
+            )),
+            _ => Ok(()),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// The same on a lower device, whose MTU it takes, and whose MAC unless it has one of its own.

@@ -1,0 +1,66 @@
+//! The configuration, key by key.
+
+use weir_sdk::Error;
+use weir_sdk::config::{DnsKeys, Ipam};
+use weir_sdk::link::IpvlanMode;
+use weir_sdk::lower::Master;
+
+/// A plugin configuration of the type `ipvlan`.
+#[weir_sdk::config(rename_all = "camelCase", default)]
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// The interface to make others over; empty for that of the plugin before, or of the default route.
+    pub master: String,
+    /// The master is in the container.
+    pub link_in_container: bool,
+    /// The layer at which packets are passed on; empty for `l2`.
+    pub mode: String,
+    /// Bytes; 0 for the master's.
+    pub mtu: u32,
+    /// Which IPAM plugin; without one, the addresses are those of the plugin before.
+    pub ipam: Ipam,
+    /// DNS settings.
+    pub dns: DnsKeys,
+}
+
+impl Config {
+    /// Returns which interface is the master, as far as the configuration says.
+    pub fn master(&self) -> Master<'_> {
+        Master {
+            name: &self.master,
+            in_container: self.link_in_container,
+        }
+    }
+
+    /// Returns the mode. Errors: code 7.
+    pub fn mode(&self) -> Result<IpvlanMode, Error> {
+        match self.mode.as_str() {
+            "" | "l2" => Ok(IpvlanMode::L2),
+            "l3" => Ok(IpvlanMode::L3),
+            "l3s" => Ok(IpvlanMode::L3s),
+            other => Err(Error::invalid_config(format!(
+                "mode: expected `l2`, `l3` or `l3s`, found `{other}`"
+            ))),
+        }
+    }
+
+    /// Checks what the types do not say. Errors have code 7 and begin with the key.
+    pub fn validate(&self) -> Result<(), Error> {
+        self.master().validate()?;
+        self.mode().map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_mode_is_the_default() {
+        let mode = |text: &str| serde_json::from_str::<Config>(text).unwrap().mode();
+        assert!(matches!(mode("{}"), Ok(IpvlanMode::L2)));
+        assert!(matches!(mode(r#"{"mode": "l3s"}"#), Ok(IpvlanMode::L3s)));
+        let error = mode(r#"{"mode": "l4"}"#).unwrap_err();
+        assert_eq!(error.msg, "mode: expected `l2`, `l3` or `l3s`, found `l4`");
+    }
+}

@@ -1,0 +1,112 @@
+//! The configuration, key by key.
+
+use weir_sdk::config::mac::{self, MacKey};
+use weir_sdk::config::{ArgsKey, DnsKeys, Ipam};
+use weir_sdk::link::MacvlanMode;
+use weir_sdk::lower::Master;
+use weir_sdk::{Args, Error, Mac};
+
+/// A plugin configuration of the type `macvlan`.
+#[weir_sdk::config(rename_all = "camelCase", default)]
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// The interface to make others over; empty for that of the default route.
+    pub master: String,
+    /// The master is in the container.
+    pub link_in_container: bool,
+    /// How the interfaces over one master reach each other; empty for `bridge`.
+    pub mode: String,
+    /// Bytes; 0 for the master's.
+    pub mtu: u32,
+    /// The length of the queue for broadcasts, in packets; 0 for the kernel's default.
+    pub bcqueuelen: u32,
+    /// The MAC, where neither the runtime nor the arguments request one.
+    pub mac: String,
+    /// Which IPAM plugin; without one the network is a layer-2 one.
+    pub ipam: Ipam,
+    /// DNS settings.
+    pub dns: DnsKeys,
+    /// Arguments of the convention.
+    pub args: ArgsKey<MacKey>,
+    /// Capability arguments.
+    pub runtime_config: MacKey,
+}
+
+impl Config {
+    /// Returns which interface is the master.
+    pub fn master(&self) -> Master<'_> {
+        Master {
+            name: &self.master,
+            in_container: self.link_in_container,
+        }
+    }
+
+    /// Returns the mode. Errors: code 7.
+    pub fn mode(&self) -> Result<MacvlanMode, Error> {
+        match self.mode.as_str() {
+            "" | "bridge" => Ok(MacvlanMode::Bridge),
+            "private" => Ok(MacvlanMode::Private),
+            "vepa" => Ok(MacvlanMode::Vepa),
+            "passthru" => Ok(MacvlanMode::Passthru),
+            other => Err(Error::invalid_config(format!(
+                "mode: expected `bridge`, `private`, `vepa` or `passthru`, found `{other}`"
+            ))),
+        }
+    }
+
+    /// Returns the requested MAC: of the runtime, else of the arguments, else of the key `mac`.
+    pub fn mac(&self, args: &Args) -> Result<Option<Mac>, Error> {
+        let requested = mac::requested(&self.runtime_config, &self.args.cni, args)?;
+        if requested.is_some() || self.mac.is_empty() {
+            return Ok(requested);
+        }
+        mac::usable("mac", &self.mac).map(Some)
+    }
+
+    /// Checks what the types do not say. Errors have code 7 and begin with the key.
+    pub fn validate(&self) -> Result<(), Error> {
+        self.master().validate()?;
+        self.mode().map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn without_keys_it_is_a_bridge_of_the_default_route() {
+        let config = config("{}");
+        config.validate().unwrap();
+        assert!(matches!(config.mode(), Ok(MacvlanMode::Bridge)));
+        assert!(config.master().name.is_empty() && !config.master().in_container);
+        assert_eq!(config.mac(&Args::default()).unwrap(), None);
+    }
+
+    #[test]
+    fn faults_begin_with_the_key() {
+        let error = config(r#"{"master": "a/b"}"#).validate().unwrap_err();
+        assert!(error.msg.starts_with("master: "), "{error}");
+        let error = config(r#"{"mode": "source"}"#).validate().unwrap_err();
+        assert!(error.msg.starts_with("mode: expected `bridge`"), "{error}");
+        let error = config(r#"{"mac": "01:00:00:00:00:01"}"#);
+        let error = error.mac(&Args::default()).unwrap_err();
+        assert!(error.msg.starts_with("mac: "), "{error}");
+    }
+
+    #[test]
+    fn the_mac_of_the_runtime_comes_first_and_the_key_last() {
+        let args: Args = "MAC=02:00:00:00:00:02".parse().unwrap();
+        let mac = |text: &str, args: &Args| config(text).mac(args).unwrap().unwrap().to_string();
+        let key = r#"{"mac": "02:00:00:00:00:01"}"#;
+        assert_eq!(mac(key, &Args::default()), "02:00:00:00:00:01");
+        assert_eq!(mac(key, &args), "02:00:00:00:00:02");
+        let both = r#"{"args": {"cni": {"mac": "02:00:00:00:00:03"}},
+                       "runtimeConfig": {"mac": "02:00:00:00:00:04"}}"#;
+        assert_eq!(mac(both, &args), "02:00:00:00:00:04");
+    }
+}

@@ -1,0 +1,86 @@
+//! Whole commands on the fake host.
+
+use weir_sdk::link::{self, NewKind, NewLink, NewVlan, VlanProtocol};
+use weir_sdk::testing::{FakeHost, Invocation};
+use weir_sdk::{AddResult, Code, Namespace, codes};
+
+use super::Vlan;
+
+const CONFIG: &str =
+    r#"{"type": "vlan", "master": "eth1", "vlanId": 7, "ipam": {"type": "host-local"}}"#;
+
+/// A host with the interface `eth1`, whose IPAM plugin assigns an address.
+fn host() -> FakeHost {
+    let host = FakeHost::new();
+    host.create_interface(Namespace::Host, "eth1").unwrap();
+    host.answer_ipam(Ok(AddResult {
+        ips: vec![weir_sdk::IpConfig {
+            interface: None,
+            address: "10.1.0.5/24".parse().unwrap(),
+            gateway: None,
+        }],
+        ..AddResult::default()
+    }));
+    host
+}
+
+/// Makes VLAN 7 of `eth1` on the host.
+fn take() {
+    let vlan = NewVlan {
+        lower: "eth1".into(),
+        lower_namespace: Namespace::Host,
+        id: 7,
+        protocol: VlanProtocol::Ieee8021q,
+    };
+    link::create(NewLink::new(Namespace::Host, "eth1.7", NewKind::Vlan(vlan))).unwrap();
+}
+
+#[test]
+fn what_add_makes_passes_check_and_goes_with_del() {
+    let host = host();
+    let result = host.add::<Vlan>(&Invocation::new(CONFIG)).unwrap();
+    assert_eq!(result.interfaces.len(), 1);
+    assert_eq!(result.ips[0].interface, Some(0));
+    let attached = Invocation::new(CONFIG).with_previous(result.clone());
+    host.check::<Vlan>(&attached).unwrap();
+    for (from, to, expected) in [
+        ("7", "8", "expected VLAN 8, found 7"),
+        ("7", r#"7, "mtu": 1400"#, "expected MTU 1400, found 1500"),
+    ] {
+        let other = Invocation::new(CONFIG.replace(from, to)).with_previous(result.clone());
+        let error = host.check::<Vlan>(&other).unwrap_err();
+        assert!(error.msg.contains(expected), "{error}");
+    }
+    host.del::<Vlan>(&attached).unwrap();
+    assert!(link::find(Namespace::Container, "eth0").unwrap().is_none());
+    host.del::<Vlan>(&attached).unwrap();
+}
+
+#[test]
+fn a_vlan_that_is_taken_and_an_interface_that_exists_are_told_apart() {
+    let host = host();
+    host.arrange(take);
+    let error = host.add::<Vlan>(&Invocation::new(CONFIG)).unwrap_err();
+    assert_eq!(error.code, codes::EXISTS);
+    assert_eq!(error.msg, "vlanId: VLAN 7 is taken on master `eth1`");
+    host.create_interface(Namespace::Container, "eth0").unwrap();
+    let error = host.add::<Vlan>(&Invocation::new(CONFIG)).unwrap_err();
+    assert_eq!(error.code, codes::EXISTS);
+    assert!(
+        error.msg.contains("exists already in the container"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_master_that_is_down_is_said() {
+    let host = host();
+    host.arrange(|| link::set_down(Namespace::Host, "eth1").unwrap());
+    let error = host.add::<Vlan>(&Invocation::new(CONFIG)).unwrap_err();
+    assert_eq!(error.code, Code::TRY_AGAIN_LATER);
+    assert_eq!(
+        error.msg,
+        "master: interface `eth1` is down: set it up first"
+    );
+    assert!(host.changes().is_empty());
+}
