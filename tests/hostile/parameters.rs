@@ -1,6 +1,7 @@
 //! Kernel parameters by names and values that are meant to be taken for others.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use anyhow::Result;
 use serde_json::json;
@@ -81,4 +82,62 @@ fn a_value_that_only_reads_like_a_granted_one_is_denied() -> Result<()> {
     let write = |value: &str| json!({ "do": "sysctl.write", "key": key, "value": value });
     puppet.assert_denied(values.map(write).into())?;
     puppet.assert_each(vec![write("1")], "ok").map(drop)
+}
+
+/// Property: however a plugin names a device, it reads a directory below `/sys/devices` and no other.
+#[test]
+fn a_devices_name_leads_nowhere_else() -> Result<()> {
+    let puppet = Puppet::under("{ device: [ {} ] }")?;
+    let root = puppet.place.node.root().join("sys");
+    let card = root.join("devices/pci0000:00/0000:00:1f.6");
+    fs::create_dir_all(card.join("net/nic0"))?;
+    fs::create_dir_all(root.join("bus/pci/devices"))?;
+    fs::create_dir_all(root.join("class/net"))?;
+    let link = |target: &str, at: &str| symlink(target, root.join(at));
+    link(
+        "../../../../bus/pci",
+        "devices/pci0000:00/0000:00:1f.6/subsystem",
+    )?;
+    link(
+        "../../..",
+        "devices/pci0000:00/0000:00:1f.6/net/nic0/device",
+    )?;
+    link(
+        "../../../devices/pci0000:00/0000:00:1f.6",
+        "bus/pci/devices/0000:00:1f.6",
+    )?;
+    link(
+        "../../devices/pci0000:00/0000:00:1f.6/net/nic0",
+        "class/net/nic0",
+    )?;
+    link("/etc", "devices/pci0000:00/etc")?;
+    link("/etc", "bus/pci/devices/0000:00:0e.0")?;
+    link("/etc", "class/net/evil0")?;
+    let by_path = |path: &str| json!({ "do": "device.by-kernel-path", "path": path });
+    let by_address = |address: &str| json!({ "do": "device.by-pci-address", "name": address });
+    let by_link = |name: &str| json!({ "do": "device.by-link", "link": name });
+    let within = vec![
+        by_path("/sys/devices/pci0000:00/0000:00:1f.6"),
+        by_path("/sys/devices/pci0000:00/0000:00:1f.6/net/nic0"),
+        by_address("0000:00:1f.6"),
+        by_link("nic0"),
+    ];
+    puppet.assert_each(within, "ok")?;
+    let beyond = vec![
+        by_path("/sys/devices/../../etc"),
+        by_path("/sys/devices/pci0000:00/etc"),
+        by_path("/sys/devices/pci0000:00/etc/ssh"),
+        by_path("/sys/devices/pci0000:00/0000:00:1f.6/net/nic0/device"),
+        by_path("/sys/class/net/nic0"),
+        by_path("/etc"),
+        by_path("/sys/devices/pci0000:00/0000:00:1f.6/\0"),
+        by_address("../../../etc"),
+        by_address("0000:00:0e.0"),
+        by_address("0000:00:1f.6/net"),
+        by_link("../../devices/pci0000:00"),
+        by_link("evil0"),
+        by_link(".."),
+    ];
+    puppet.assert_each(beyond, "invalid")?;
+    Ok(())
 }

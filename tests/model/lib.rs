@@ -24,6 +24,7 @@
 
 mod address;
 mod conntrack;
+mod device;
 mod error;
 mod facts;
 mod firewall;

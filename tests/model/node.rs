@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weir_grant::Namespace;
+use weir_grant::device::Device;
 
 use super::kernel::Model;
 use super::state::{Machine, NetworkState, State};
@@ -44,6 +45,11 @@ impl Node {
     pub fn put_file(&self, path: impl Into<PathBuf>, content: &[u8]) {
         let mut machine = self.machine();
         machine.state.files.insert(path.into(), content.to_owned());
+    }
+
+    /// Gives the host a network device, at a path below `/sys/devices`.
+    pub fn put_device(&self, path: impl Into<String>, device: Device) {
+        self.machine().state.devices.insert(path.into(), device);
     }
 
     /// Has something in a namespace listen at a port.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 use weir_grant::address::Address;
+use weir_grant::device::Device as Hardware;
 use weir_grant::link::{BridgeVlan, Link};
 use weir_grant::neighbour::Neighbour;
 use weir_grant::policy_rule::PolicyRule;
@@ -42,6 +43,7 @@ impl Machine {
                 container: Some(NetworkState::new()),
                 stores: BTreeMap::new(),
                 files: BTreeMap::new(),
+                devices: BTreeMap::new(),
                 zones: None,
                 forgotten: Vec::new(),
             },
@@ -63,6 +65,8 @@ pub struct State {
     /// The values of stores, by the store's directory and the key.
     pub stores: BTreeMap<(PathBuf, String), Vec<u8>>,
     pub files: BTreeMap<PathBuf, Vec<u8>>,
+    /// Network devices, by their paths below `/sys/devices`.
+    pub devices: BTreeMap<String, Hardware>,
     /// The zones of firewalld and their sources; none where it does not run.
     pub zones: Option<BTreeMap<String, Vec<IpAddr>>>,
     /// What was asked of connection tracking.

@@ -170,6 +170,11 @@ impl Paths {
         self.root.join("run/systemd/journal/socket")
     }
 
+    /// Where the kernel describes devices.
+    pub fn sysfs(&self) -> PathBuf {
+        self.root.join("sys")
+    }
+
     /// The socket of the system's D-Bus.
     pub fn system_bus(&self) -> PathBuf {
         self.root.join("run/dbus/system_bus_socket")

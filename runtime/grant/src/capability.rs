@@ -144,7 +144,7 @@ impl Capability {
     /// Whether this version of weir implements the capability's operations. The others are part
     /// of the contract and answer `unsupported`.
     pub fn is_implemented(self) -> bool {
-        !matches!(self, Self::Device | Self::Packet)
+        !matches!(self, Self::Packet)
     }
 }
 

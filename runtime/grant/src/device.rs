@@ -11,6 +11,20 @@ use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
 
+/// A network device of the host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// The link's name; empty for one that no network driver is bound to.
+    pub link: String,
+    /// `0000:00:1f.6`; empty for one that is not on a PCI bus.
+    pub pci_address: String,
+    /// The kernel's driver; empty without one.
+    pub driver: String,
+    pub virtio: bool,
+    /// Other links of the same device, sorted.
+    pub siblings: Vec<String>,
+}
+
 /// Reads the device behind a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ByLink {

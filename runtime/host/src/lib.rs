@@ -43,6 +43,7 @@ pub mod state;
 
 mod address;
 mod conntrack;
+mod device;
 mod facts;
 mod firewall;
 mod firewall_convert;

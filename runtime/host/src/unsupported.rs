@@ -1,13 +1,12 @@
-//! The capabilities that this version of weir does not implement: `device` and `packet`. Their operations pass the gate
-//! like all others, and are denied and recorded if the grant has no rule for them. With a rule, the answer is a typed
-//! `unsupported`.
+//! The capability that this version of weir does not implement: `packet`. Its operations pass the gate like all others,
+//! and are denied and recorded if the grant has no rule for them. With a rule, the answer is a typed `unsupported`.
 
 use wasmtime::component::Resource;
-use weir_grant::{Capability, Operation, VerbSet, device, packet};
+use weir_grant::{Capability, Operation, VerbSet, packet};
 use weir_kernel::{Broker, Code, Error, Result};
 
+use super::bindings::weir::cni::packet as packet_contract;
 use super::bindings::weir::cni::types::MacAddress;
-use super::bindings::weir::cni::{device as device_contract, packet as packet_contract};
 use super::resource::Socket;
 
 fn unsupported(capability: Capability) -> Error {
@@ -22,20 +21,6 @@ fn unsupported(capability: Capability) -> Error {
 fn refuse<O: Operation, T>(broker: &mut Broker, operation: O) -> Result<T> {
     let refused = |_: &_| Err(unsupported(O::Rule::CAPABILITY));
     broker.gate_mut().perform(operation, refused)
-}
-
-impl device_contract::Host for Broker {
-    fn by_link(&mut self, name: String) -> Result<device_contract::Device> {
-        refuse(self, device::ByLink { link: name })
-    }
-
-    fn by_pci_address(&mut self, address: String) -> Result<device_contract::Device> {
-        refuse(self, device::ByPciAddress { address })
-    }
-
-    fn by_kernel_path(&mut self, path: String) -> Result<device_contract::Device> {
-        refuse(self, device::ByKernelPath { path })
-    }
 }
 
 impl packet_contract::Host for Broker {

@@ -41,6 +41,7 @@ mod broker;
 pub mod checks;
 mod conditions;
 mod conntrack;
+mod device;
 mod error;
 pub mod exec;
 mod facts;

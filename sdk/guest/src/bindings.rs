@@ -57,6 +57,7 @@ mod generated {
             "weir:cni/link@0.2.0/bridge-changes": [#[derive(Default)]],
             "weir:cni/route@0.2.0/filter": [#[derive(Default)]],
             "weir:cni/policy-rule@0.2.0/rule": [#[derive(PartialEq, Eq)]],
+            "weir:cni/device@0.2.0/device": [#[derive(PartialEq, Eq)]],
         },
         generate_all,
     });

@@ -58,6 +58,7 @@
 //! | `firewall`, `traffic` | what is set up is kept, and no packet meets it |
 //! | `conntrack` | requests are recorded |
 //! | `firewalld` | zones, once [`FakeHost::run_firewalld`] has it run |
+//! | `device` | the devices of [`FakeHost::put_device`] |
 //! | `ipam` | the answer of [`FakeHost::answer_ipam`] |
 //! | `log` | lines, in [`FakeHost::log`] |
 //!
@@ -76,6 +77,7 @@ use weir_cni::{AddResult, Error};
 
 use crate::bindings::fake::{self, Host, Machine};
 use crate::bindings::weir::cni::cni::Failure;
+use crate::device::Device;
 use crate::link::{self, NewKind, NewLink, NewPeer};
 use crate::{ErrorCode, Namespace, Result};
 
@@ -162,6 +164,12 @@ impl FakeHost {
     pub fn put_file(&self, path: &str, content: &[u8]) {
         let content = content.to_vec();
         self.machine().files.insert(path.to_owned(), content);
+    }
+
+    /// Gives the host a network device, at a path below `/sys/devices`. Its links are made beside.
+    pub fn put_device(&self, kernel_path: &str, device: Device) {
+        let path = kernel_path.to_owned();
+        self.machine().devices.insert(path, device);
     }
 
     /// Has firewalld run, with these zones.

@@ -2,6 +2,7 @@
 
 mod address;
 mod conntrack;
+mod device;
 mod firewall;
 mod firewalld;
 mod link;

@@ -9,8 +9,8 @@ use std::time::Instant;
 use serde_json::Value;
 use weir_gate::{Gate, Permit};
 use weir_grant::{
-    Operation, address, conntrack, firewall, firewalld, link, neighbour, policy_rule, route, store,
-    sysctl, traffic,
+    Operation, address, conntrack, device, firewall, firewalld, link, neighbour, policy_rule,
+    route, store, sysctl, traffic,
 };
 
 pub use self::facts::Facts;
@@ -131,6 +131,9 @@ pub trait Kernel:
     + Perform<firewalld::AddSource>
     + Perform<firewalld::RemoveSource>
     + Perform<conntrack::Delete>
+    + Perform<device::ByLink, device::Device>
+    + Perform<device::ByPciAddress, device::Device>
+    + Perform<device::ByKernelPath, device::Device>
     + Perform<sysctl::Read, String>
     + Perform<sysctl::Write>
     + Perform<store::ReadFile, Vec<u8>>

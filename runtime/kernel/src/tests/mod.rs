@@ -3,6 +3,7 @@
 
 mod address;
 mod conntrack;
+mod device;
 mod firewall;
 mod kinds;
 mod link;

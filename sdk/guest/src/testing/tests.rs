@@ -9,8 +9,8 @@ use crate::link::{self, Changes, NewKind, NewLink};
 use crate::route::{self, Route};
 use crate::store::{self, Access, Location};
 use crate::{
-    AddResult, Code, Error, ErrorCode, IpNet, Namespace, Package, Plugin, Request, device, log,
-    packet, sysctl,
+    AddResult, Code, Error, ErrorCode, IpNet, Namespace, Package, Plugin, Request, log, packet,
+    sysctl,
 };
 
 fn code<T>(answer: crate::Result<T>) -> Option<ErrorCode> {
@@ -40,7 +40,6 @@ fn without_a_host_a_call_fails_and_says_what_is_missing() {
 fn what_the_host_does_not_have_names_the_function() {
     let _host = FakeHost::new();
     for (function, answer) in [
-        ("device.by-link", device::by_link("lo").map(drop)),
         (
             "packet.open-udp",
             packet::open_udp("lo", 68, true).map(drop),

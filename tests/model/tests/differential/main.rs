@@ -4,6 +4,7 @@
 //! The SDK's fake host against the model: the same operations are answered alike and leave the same behind.
 
 mod address;
+mod device;
 mod fake;
 mod firewall;
 mod link;

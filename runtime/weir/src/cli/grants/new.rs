@@ -144,9 +144,9 @@ fn template(capability: Capability) -> Option<Fields> {
             Fields::Of(r#"namespace: container, keys: ["net.ipv4.conf.{ifname}.*"]"#)
         }
         Capability::PolicyRule => Fields::Of("namespace: container"),
-        Capability::Store => Fields::None,
+        Capability::Store | Capability::Device => Fields::None,
         Capability::Ipam => Fields::Name("host-local"),
-        Capability::Device | Capability::Packet | Capability::Log | Capability::Native => {
+        Capability::Packet | Capability::Log | Capability::Native => {
             return None;
         }
     })

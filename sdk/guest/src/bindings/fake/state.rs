@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use super::error::{ENODEV, Result, error, invalid};
 use super::parameters;
 use crate::bindings::weir::cni::conntrack;
+use crate::bindings::weir::cni::device::Device as Hardware;
 use crate::bindings::weir::cni::firewall::{self, Chain, Element, Family, Set};
 use crate::bindings::weir::cni::link::{BridgeVlan, Details, Link, OperState};
 use crate::bindings::weir::cni::neighbour::Neighbour;
@@ -30,6 +31,8 @@ pub(crate) struct Machine {
     /// The stores that are open, with their values as they are to be committed.
     pub locked: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
     pub files: BTreeMap<String, Vec<u8>>,
+    /// Network devices, by their paths below `/sys/devices`.
+    pub devices: BTreeMap<String, Hardware>,
     /// The zones of firewalld with their sources; none where it does not run.
     pub zones: Option<BTreeMap<String, Vec<IpAddr>>>,
     /// What connection tracking was asked to delete.
@@ -153,6 +156,7 @@ impl Default for Machine {
             stores: BTreeMap::new(),
             locked: BTreeMap::new(),
             files: BTreeMap::new(),
+            devices: BTreeMap::new(),
             zones: None,
             forgotten: Vec::new(),
             marks: Marks::default(),

@@ -519,8 +519,8 @@ fn of_sysctl(function: &str, order: &Order) -> Answer {
 fn of_device(function: &str, order: &Order) -> Answer {
     match function {
         "by-link" => done(device::by_link(&order.link)),
-        "by-pci-address" => done(device::by_pci_address("0000:00:00.0")),
-        "by-kernel-path" => done(device::by_kernel_path("/sys/devices/../../etc")),
+        "by-pci-address" => done(device::by_pci_address(&order.name)),
+        "by-kernel-path" => done(device::by_kernel_path(&order.path)),
         _ => unknown(order),
     }
 }

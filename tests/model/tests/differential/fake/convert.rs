@@ -192,3 +192,13 @@ pub(super) fn policy_rule_of(told: sdk_rule::Rule) -> grant::policy_rule::Policy
         table: told.table,
     }
 }
+
+pub(super) fn device(told: weir_sdk::device::Device) -> grant::device::Device {
+    grant::device::Device {
+        link: told.link,
+        pci_address: told.pci_address,
+        driver: told.driver,
+        virtio: told.virtio,
+        siblings: told.siblings,
+    }
+}

@@ -2,7 +2,7 @@
 
 use weir_gate::Permit;
 use weir_grant::link::{LinkFacts, NewKind, NewMaster};
-use weir_grant::{address, link, neighbour, policy_rule, route, sysctl};
+use weir_grant::{address, device, link, neighbour, policy_rule, route, sysctl};
 use weir_kernel::{Changes, Perform, Result};
 use weir_sdk::{self as sdk, OperationError};
 
@@ -183,6 +183,10 @@ calls! {
         of_facts(&o.link),
         o.addresses.iter().copied(),
     );
+
+    device::ByLink => device::Device: |o| sdk::device::by_link(&o.link).map(convert::device);
+    device::ByPciAddress => device::Device: |o| sdk::device::by_pci_address(&o.address).map(convert::device);
+    device::ByKernelPath => device::Device: |o| sdk::device::by_kernel_path(&o.path).map(convert::device);
 
     sysctl::Read => String: |o| sdk::sysctl::read(namespace(o.namespace), &o.key);
     sysctl::Write: |o| sdk::sysctl::write(namespace(o.namespace), &o.key, &o.value);

@@ -1,0 +1,43 @@
+//! Capability `device`.
+
+use weir_grant::device::Device;
+use weir_kernel::Code;
+
+use super::super::bindings::weir::cni::device::Host as _;
+use super::{Lab, code};
+
+#[test]
+fn a_device_is_read_by_the_name_that_a_rule_has() {
+    let mut lab = Lab::granting(r#"{"device": [{"links": ["ens*"]}, {"pci": ["0000:03:00.?"]}]}"#);
+    let card = Device {
+        link: "ens3".to_owned(),
+        pci_address: "0000:03:00.0".to_owned(),
+        driver: "igb".to_owned(),
+        ..Device::default()
+    };
+    let path = "/sys/devices/pci0000:00/0000:03:00.0";
+    lab.node.put_device(path, card);
+    let found = lab.broker.by_link("ens3".to_owned()).expect("a card");
+    assert_eq!(
+        (&*found.driver, &*found.pci_address),
+        ("igb", "0000:03:00.0")
+    );
+    let found = lab.broker.by_pci_address("0000:03:00.0".to_owned());
+    assert_eq!(found.expect("a card").link, "ens3");
+    let broker = &mut lab.broker;
+    for (outcome, expected) in [
+        (broker.by_link("eth0".to_owned()), Code::Denied),
+        (broker.by_link("ens4".to_owned()), Code::NotFound),
+        (
+            broker.by_pci_address("0000:04:00.0".to_owned()),
+            Code::Denied,
+        ),
+        (
+            broker.by_pci_address("0000:03:00.1".to_owned()),
+            Code::NotFound,
+        ),
+        (broker.by_kernel_path(path.to_owned()), Code::Denied),
+    ] {
+        assert_eq!(code(outcome), Some(expected));
+    }
+}

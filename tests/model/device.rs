@@ -1,0 +1,61 @@
+//! Capability `device`: the devices that a test has put there.
+
+use weir_gate::Permit;
+use weir_grant::device::{ByKernelPath, ByLink, ByPciAddress, Device};
+use weir_kernel::{Changes, Error, Perform, Result, checks};
+
+use super::kernel::Model;
+
+impl Perform<ByLink, Device> for Model {
+    fn perform(&mut self, permit: &Permit<ByLink>, _: &mut Changes<'_>) -> Result<Device> {
+        let link = &permit.operation().link;
+        checks::link_name(link)?;
+        self.find(|_, device| by(device, link))
+    }
+}
+
+/// A device with this link as its own, and what was that among the siblings.
+fn by(device: &Device, link: &str) -> Option<Device> {
+    let mut links = vec![device.link.clone()];
+    links.extend(device.siblings.iter().cloned());
+    let is_there = !link.is_empty() && links.iter().any(|other| other == link);
+    links.retain(|other| other != link && !other.is_empty());
+    links.sort();
+    is_there.then(|| Device {
+        link: link.to_owned(),
+        siblings: links,
+        ..device.clone()
+    })
+}
+
+impl Perform<ByPciAddress, Device> for Model {
+    fn perform(&mut self, permit: &Permit<ByPciAddress>, _: &mut Changes<'_>) -> Result<Device> {
+        let address = &permit.operation().address;
+        checks::check_pci_address(address)?;
+        self.find(|_, device| (device.pci_address == *address).then(|| device.clone()))
+    }
+}
+
+impl Perform<ByKernelPath, Device> for Model {
+    fn perform(&mut self, permit: &Permit<ByKernelPath>, _: &mut Changes<'_>) -> Result<Device> {
+        let path = &permit.operation().path;
+        checks::check_kernel_path(path)?;
+        self.find(|at, device| {
+            if at == path {
+                return Some(device.clone());
+            }
+            let link = path.strip_prefix(at)?.strip_prefix("/net/")?;
+            by(device, link)
+        })
+    }
+}
+
+impl Model {
+    fn find(&self, found: impl Fn(&String, &Device) -> Option<Device>) -> Result<Device> {
+        self.look(|state| {
+            let mut devices = state.devices.iter();
+            let found = devices.find_map(|(path, device)| found(path, device));
+            found.ok_or_else(|| Error::not_found("it does not exist"))
+        })
+    }
+}
