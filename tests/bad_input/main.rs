@@ -8,6 +8,7 @@ mod chained;
 mod disk;
 mod leases;
 mod log;
+mod over;
 mod request;
 mod tuning;
 
