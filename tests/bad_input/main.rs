@@ -9,6 +9,7 @@ mod disk;
 mod in_container;
 mod leases;
 mod log;
+mod over;
 mod request;
 mod tuning;
 

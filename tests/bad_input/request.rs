@@ -238,6 +238,6 @@ fn interfaces_and_links_that_exist() -> Result<()> {
     refused(&place.node, &fresh, &call, 103, &["fresh0"]);
     let mut call = weir(&place.node, "bridge", "ADD", &fresh, &config());
     call.set("CNI_ARGS", "MAC=ff:ff:ff:ff:ff:ff");
-    refused(&place.node, &fresh, &call, 103, &["eth0", "MAC"]);
+    refused(&place.node, &fresh, &call, 4, &["CNI_ARGS", "MAC"]);
     Ok(())
 }

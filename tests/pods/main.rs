@@ -7,6 +7,7 @@ mod daemon;
 mod default_route;
 mod definitions;
 mod grants;
+mod interfaces;
 mod many;
 mod multus;
 mod native;

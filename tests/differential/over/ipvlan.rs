@@ -15,13 +15,13 @@ fn ipvlan(keys: Value, ipam: Value) -> Case {
     super::addressed("ipvlan", keys, ipam)
 }
 
-/// The result of a plugin before, with these interfaces of the host.
-fn after(interfaces: &[&str]) -> Value {
+/// The result of a plugin before, with these interfaces of the host and this address.
+fn after(interfaces: &[&str], address: &str) -> Value {
     let interfaces = interfaces.iter().map(|name| json!({"name": name}));
     json!({
         "cniVersion": "1.0.0",
         "interfaces": interfaces.collect::<Vec<_>>(),
-        "ips": [{"address": "10.9.0.7/24", "gateway": "10.9.0.1"}],
+        "ips": [{"address": address, "gateway": "10.9.0.1"}],
         "routes": [{"dst": "0.0.0.0/0"}],
     })
 }
@@ -49,9 +49,10 @@ in_machine_cases! {
             .host("address add 192.0.2.1/24 dev eth2")
             .host("route add default via 192.0.2.2 dev eth2");
     the_master_and_the_addresses_of_the_plugin_before:
-        over_default_route(json!({"prevResult": after(&["eth2"])}));
+        over_default_route(json!({"prevResult": after(&["eth2"], "10.9.0.7/24")}))
+            .of_second("prevResult", after(&["eth2"], "10.9.0.8/24"));
     several_interfaces_of_the_plugin_before:
-        over_default_route(json!({"prevResult": after(&["eth1", "eth2"])})).fails();
+        over_default_route(json!({"prevResult": after(&["eth1", "eth2"], "10.9.0.7/24")})).fails();
     without_ipam: super::over_eth1("ipvlan", json!({})).fails();
     addresses_of_static: super::over_eth1("ipvlan", json!({"ipam": super::of_static("10.1.0.7/24")}))
         .of_second("ipam", super::of_static("10.1.0.8/24"));

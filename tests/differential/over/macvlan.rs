@@ -49,7 +49,9 @@ cases! {
         .of_second("ipam", super::of_static("10.1.0.8/24"));
     no_default_route: over_default_route(json!({})).fails();
     no_such_master: macvlan(json!({}), ipv4()).with("master", json!("eth9")).fails();
-    a_master_that_is_down: macvlan(json!({}), ipv4()).host("link set eth1 down");
+    a_master_that_is_down:
+        super::over_what_is_down("macvlan", json!({"master": "eth1", "ipam": super::of_static("10.1.0.7/24")}))
+            .of_second("ipam", super::of_static("10.1.0.8/24"));
     a_small_mtu: macvlan(json!({"mtu": 1400}), ipv4());
     an_mtu_above_the_masters: macvlan(json!({"mtu": 9000}), ipv4()).fails();
     a_mac_of_the_runtime:

@@ -18,14 +18,19 @@ pub fn over_eth1(plugin: &str, keys: Value) -> Case {
 
 /// The same without `master`.
 pub fn over_default_route(plugin: &str, keys: Value) -> Case {
-    Case::new(keys)
-        .with("type", json!(plugin))
-        .host("link add eth1 type veth peer name wire1")
-        .host("link add eth2 type veth peer name wire2")
+    over_what_is_down(plugin, keys)
         .host("link set eth1 up")
         .host("link set wire1 up")
         .host("link set eth2 up")
         .host("link set wire2 up")
+}
+
+/// The same, where both are down.
+pub fn over_what_is_down(plugin: &str, keys: Value) -> Case {
+    Case::new(keys)
+        .with("type", json!(plugin))
+        .host("link add eth1 type veth peer name wire1")
+        .host("link add eth2 type veth peer name wire2")
 }
 
 /// A plugin with these keys over `eth1`, and host-local with those.

@@ -37,7 +37,10 @@ in_machine_cases! {
     an_mtu_above_the_masters: vlan(json!({"mtu": 9000}), ipv4()).fails();
     no_such_master: vlan(json!({}), ipv4()).with("master", json!("eth9")).fails();
     no_master: vlan(json!({}), ipv4()).with("master", json!("")).fails();
-    a_master_that_is_down: vlan(json!({}), ipv4()).host("link set eth1 down").fails();
+    a_master_that_is_down: super::over_what_is_down(
+        "vlan",
+        json!({"master": "eth1", "vlanId": 7, "ipam": super::of_static("10.1.0.7/24")}),
+    ).fails();
     without_ipam: super::over_eth1("vlan", json!({"vlanId": 7})).fails();
     addresses_of_static:
         super::over_eth1("vlan", json!({"vlanId": 7, "ipam": super::of_static("10.1.0.7/24")})).of_second("vlanId", json!(8));
