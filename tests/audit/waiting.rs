@@ -24,7 +24,7 @@ impl Add {
         let root = TempDir::with_prefix("weir-waiting-")?;
         let log = Arc::new(Log::open(&Paths::below(root.path())));
         let subject = Subject {
-            command: "ADD",
+            command: "ADD".into(),
             plugin: "tuning".to_owned(),
             ..Subject::default()
         };

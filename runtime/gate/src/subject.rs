@@ -33,12 +33,13 @@ impl Subject {
         self.definition.as_deref().unwrap_or(&self.network)
     }
 
-    /// The values of a grant's placeholders.
+    /// The values of a grant's placeholders, without those of the node's configuration.
     pub fn invocation(&self) -> Invocation {
         Invocation {
             container_id: self.container_id.clone(),
             ifname: self.ifname.clone(),
             network: self.granted_as().to_owned(),
+            ..Invocation::default()
         }
     }
 
