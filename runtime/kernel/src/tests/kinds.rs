@@ -126,6 +126,38 @@ fn ipvlans_over_a_lower_device_in_either_namespace() {
     }
 }
 
+/// The kernel would change the mode of all ipvlans over a device, wherever they are.
+#[test]
+#[ignore = "needs a kernel with ipvlan"]
+fn an_ipvlan_does_not_change_the_mode_of_others() {
+    lab(|lab| {
+        let (lower, _) = lab.veth();
+        let over = |lower: &LinkFacts, namespace, name, mode| {
+            let lower = lower.clone();
+            Create::new(namespace, name, NewKind::Ipvlan { lower, mode })
+        };
+        let first = over(&lower, Container, "first", IpvlanMode::L2);
+        lab.perform(first).unwrap();
+        let is_refused = |lab: &mut Lab, wanted: Create| {
+            let error = lab.perform(wanted).unwrap_err();
+            assert_eq!(error.code, Code::Busy, "{error}");
+            assert!(error.message.contains("ipvlan links in mode l2"), "{error}");
+        };
+        is_refused(lab, over(&lower, Host, "other", IpvlanMode::L3));
+        // Over one of them, the kernel makes it over the device below.
+        let first = lab.facts(Container, "first");
+        is_refused(lab, over(&first, Container, "other", IpvlanMode::L3s));
+        let same = over(&lower, Host, "same", IpvlanMode::L2);
+        lab.perform(same).unwrap();
+        for link in [first, lab.facts(Host, "same")] {
+            lab.perform(weir_grant::link::Delete { link }).unwrap();
+        }
+        let other = over(&lower, Host, "other", IpvlanMode::L3);
+        let made: Link = lab.perform(other).unwrap();
+        assert_eq!(made.details, Details::Ipvlan(IpvlanMode::L3));
+    });
+}
+
 fn enslave(lab: &mut Lab, port: &LinkFacts, master: &LinkFacts) {
     let update = Update {
         master: Some(NewMaster::Link(master.clone())),
