@@ -119,7 +119,7 @@ fn rules_that_do_more_are_left_out() {
         assert_eq!(tables, [255, 254, 253]);
         for words in [
             "rule add not from 10.1.0.2 table 100",
-            "rule add from 10.1.0.2 ipproto tcp table 100",
+            "rule add from 10.1.0.2 ipproto 6 table 100",
             "rule add from 10.1.0.2 dport 80 table 100",
             "rule add from 10.1.0.2 tos 0x10 table 100",
             "rule add from 10.1.0.2 uidrange 1-2 table 100",
