@@ -16,6 +16,9 @@ fuzz_target!(|input: (u8, &str)| {
             let _ = (config.mtu(), config.mac(&Args::default()));
             let _ = (config.vlan_interface(), config.port_vlans());
         }),
+        b'd' => read::<host_device::HostDevice>(text, |config| {
+            let _ = config.selector();
+        }),
         b'f' => read::<firewall::Firewall>(text, |config| {
             let _ = (config.admin_chain(), config.zone());
         }),

@@ -15,6 +15,7 @@ mod firewall;
 mod firewalld;
 mod flushed;
 mod handover;
+mod host_device;
 mod host_local;
 mod loopback;
 mod macvlan;

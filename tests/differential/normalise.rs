@@ -413,6 +413,11 @@ pub fn intended_del_of_gone_interface(chained: &[Value], reference: &Outcome) ->
             .contains("Failed to get link eth0: Link not found")
 }
 
+/// weir's `host-device` succeeds in DEL when the device is back already, and when it never left.
+pub fn intended_del_of_gone_device(config: &Value, reference: &Outcome) -> bool {
+    config["type"] == "host-device" && reference.stdout.contains("failed to find")
+}
+
 /// weir's bridge passes on the DNS settings of the IPAM plugin where it has none of its own, as the
 /// reference does since 1.2.0; before, it forgot them. What they are is compared for host-local.
 fn intended_dns_of_ipam(result: &mut Value, config: &Value) {

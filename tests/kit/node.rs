@@ -22,10 +22,11 @@ pub struct Node {
 }
 
 /// The plugins inside the binary.
-pub const STANDARD: [&str; 13] = [
+pub const STANDARD: [&str; 14] = [
     "bandwidth",
     "bridge",
     "firewall",
+    "host-device",
     "host-local",
     "ipvlan",
     "loopback",
