@@ -46,6 +46,9 @@ cases! {
     fixed_addresses: devices(json!({"ipam": {
         "type": "static", "addresses": [{"address": "10.1.0.5/24", "gateway": "10.1.0.1"}],
     }}));
+    ipv6_is_off_in_the_containers: host_local(dual_stack())
+        .parameter("ipv6/conf/lo/disable_ipv6", "1")
+        .parameter("ipv6/conf/default/disable_ipv6", "1");
     dns_of_its_own: host_local(subnet()).with("dns", json!({"nameservers": ["10.1.0.1"]}));
     version_0_4_0: host_local(subnet()).with("cniVersion", json!("0.4.0"));
     version_0_3_1: host_local(subnet()).with("cniVersion", json!("0.3.1"));
@@ -151,6 +154,32 @@ fn the_address_is_free_when_the_device_is_gone() -> Result<()> {
         ensure!(deleted.succeeded(), "{deleted:?}");
         assert!(side.node.taken("net").is_empty());
     }
+    Ok(())
+}
+
+/// As hardware, which the kernel returns to the host when the namespace goes.
+#[test]
+fn a_device_that_came_back_with_the_namespace_gets_its_name_back() -> Result<()> {
+    let side = Side::create(Whose::Weir, 1)?;
+    side.node
+        .ip("link add name nic0 mtu 1400 type veth peer name nic1")?;
+    let config =
+        json!({"cniVersion": "1.1.0", "name": "net", "type": "host-device", "device": "nic0"});
+    side.call("ADD", 0, &config, None)?.result();
+    let container = &side.containers[0];
+    container.ip("link set eth0 mtu 1300")?;
+    let host = side.node.netns().display().to_string();
+    container.ip(&format!("link set eth0 netns {host} name dev7"))?;
+    side.node.ip("link set dev7 up")?;
+    let mut del = weir_kit::weir(&side.node, "host-device", "DEL", container, &config);
+    del.set("CNI_NETNS", "");
+    let deleted = side.node.run(&del)?;
+    ensure!(deleted.succeeded(), "{deleted:?}");
+    let link = side.node.ip_json("link show nic0")?;
+    assert_eq!(
+        (&link[0]["mtu"], &link[0]["operstate"]),
+        (&json!(1400), &json!("DOWN"))
+    );
     Ok(())
 }
 
