@@ -14,6 +14,8 @@ fn devices(keys: Value) -> Case {
         .more(keys)
         .host("link add name nic0 address 02:00:00:00:00:01 type veth peer name nic1")
         .host("link add name nic2 address 02:00:00:00:00:03 type veth peer name nic3")
+        .host("link set nic1 up")
+        .host("link set nic3 up")
 }
 
 fn host_local(ipam: Value) -> Case {

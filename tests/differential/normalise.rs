@@ -85,6 +85,7 @@ fn space(space: &Space, roles: &Roles, asked: &str) -> Value {
         let name = roles.of_name(link["ifname"].as_str().unwrap_or_default());
         let mut normal = without_chance(link, roles);
         normal["address"] = json!(mac_role(link, asked));
+        chance_of_index(&mut normal);
         intended_queues(&mut normal);
         intended_owner(&mut normal);
         intended_addresses(&mut normal);
@@ -172,6 +173,13 @@ fn is_newer_parameter(path: &str) -> bool {
     ["/ndisc_notify", "/keep_addr_on_down"]
         .iter()
         .any(|parameter| path.ends_with(parameter))
+}
+
+/// To the kernel, a link whose peer has the same index in the other namespace is down where it would be `LOWERLAYERDOWN`.
+fn chance_of_index(link: &mut Value) {
+    if link["operstate"] == "LOWERLAYERDOWN" {
+        link["operstate"] = json!("DOWN");
+    }
 }
 
 /// weir leaves the kernel's queue length of a veth, 1000, as the reference does since 1.2.0; before,
