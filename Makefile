@@ -21,7 +21,7 @@ COMPILER := target/$(TARGET)/compiler
 BARE    := wasm32-unknown-unknown
 WASI    := wasm32-wasip2
 
-PLUGINS := bandwidth bridge dummy firewall host-local ipvlan loopback macvlan portmap ptp sbr static tap tuning vlan vrf
+PLUGINS := bandwidth bridge dummy firewall host-device host-local ipvlan loopback macvlan portmap ptp sbr static tap tuning vlan vrf
 EXAMPLES := labels point-to-point route-override stable-addresses
 GUESTS  := $(notdir $(wildcard tests/hostile/guests/*))
 # What is a plugin and nothing else: these have no tests of their own, and are built for no other target.

@@ -111,3 +111,53 @@ fn a_del_after_a_killed_add_of_sbr_leaves_no_rule() -> Result<()> {
     };
     chained.run()
 }
+
+#[test]
+fn a_del_after_a_killed_add_of_host_device_brings_the_device_back() -> Result<()> {
+    let config = json!({
+        "cniVersion": "1.1.0", "name": "crash", "type": "host-device", "device": "nic0",
+        "ipam": { "type": "host-local", "subnet": "10.31.0.0/24" },
+    });
+    let node = Node::create()?;
+    node.ip("link add name nic0 mtu 1400 type veth peer name nic1")?;
+    let device = || {
+        node.ip_json("link show nic0").map(|links| {
+            let keys = ["ifname", "mtu", "ifalias", "address"];
+            keys.map(|key| links[0][key].clone())
+        })
+    };
+    let call = |command: &str, container: &Container| {
+        weir(&node, "host-device", command, container, &config)
+    };
+    let container = node.container()?;
+    // The first ADD of a node has more points: it makes the directories.
+    node.run(&call("ADD", &container))?.result();
+    node.run(&call("DEL", &container))?.result();
+    let add = call("ADD", &container);
+    let End::Exited { status: 0, points } = node.inside(|| add.run_until(None))? else {
+        anyhow::bail!("the traced ADD failed");
+    };
+    node.run(&call("DEL", &container))?.result();
+    let (before, host) = (device()?, State::of(&node)?);
+    let mut killed = 0;
+    for nth in 0..POINTS + 10 {
+        let point = nth * points / (POINTS + 10);
+        let container = node.container()?;
+        let fresh = inside(&container)?;
+        let add = call("ADD", &container);
+        let end = node.inside(|| add.run_until(Some(point)))?;
+        killed += usize::from(end == End::Killed);
+        let deleted = node.run(&call("DEL", &container))?;
+        let context = format!("killed at point {point} of {points}: {deleted:?}");
+        ensure!(deleted.succeeded(), "{context}");
+        assert_eq!(device().context(context.clone())?, before, "{context}");
+        assert_eq!(inside(&container)?, fresh, "{context}");
+        State::of(&node)?.assert_same(&host);
+        assert!(
+            node.taken("crash").is_empty() && records(&node).is_empty(),
+            "{context}"
+        );
+    }
+    ensure!(killed >= POINTS, "only {killed} ADDs were killed");
+    Ok(())
+}

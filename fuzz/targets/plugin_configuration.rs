@@ -17,6 +17,9 @@ fuzz_target!(|input: (u8, &str)| {
             let _ = (config.vlan_interface(), config.port_vlans());
         }),
         b'd' => read::<dummy::Dummy>(text, |_| {}),
+        b'e' => read::<host_device::HostDevice>(text, |config| {
+            let _ = config.selector();
+        }),
         b'f' => read::<firewall::Firewall>(text, |config| {
             let _ = (config.admin_chain(), config.zone());
         }),
@@ -48,7 +51,7 @@ fuzz_target!(|input: (u8, &str)| {
         b't' => read::<tuning::Tuning>(text, |config| {
             let _ = config.attributes(&Args::default());
         }),
-        b'v' => read::<vrf::Vrf>(text, |_| {}),
+        b'x' => read::<vrf::Vrf>(text, |_| {}),
         _ => read::<bandwidth::Bandwidth>(text, |config| {
             let _ = config.shaping();
         }),

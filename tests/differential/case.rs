@@ -116,6 +116,13 @@ impl Case {
         self
     }
 
+    /// All of these keys of the configuration.
+    pub fn more(mut self, keys: Value) -> Self {
+        let own = self.config.as_object_mut().expect("an object");
+        own.extend(keys.as_object().expect("an object").clone());
+        self
+    }
+
     /// More keys of `ipam`.
     pub fn with_ipam(mut self, key: &str, value: Value) -> Self {
         self.config["ipam"][key] = value;
@@ -477,6 +484,7 @@ impl Story<'_> {
             "CHECK" => normalise::intended_check_of_tap(&self.case.config, reference),
             "DEL" if weir.succeeded() => {
                 normalise::intended_del_of_gone_interface(&self.case.chained, reference)
+                    || normalise::intended_del_of_gone_device(&self.case.config, reference)
                     || self.case.expected == Expected::Failure
                         && normalise::intended_del_of_refused_configuration(reference, weir)
             }

@@ -16,6 +16,7 @@ mod firewall;
 mod firewalld;
 mod flushed;
 mod handover;
+mod host_device;
 mod host_local;
 mod loopback;
 mod normalise;

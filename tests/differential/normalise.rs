@@ -85,6 +85,7 @@ fn space(space: &Space, roles: &Roles, asked: &str) -> Value {
         let name = roles.of_name(link["ifname"].as_str().unwrap_or_default());
         let mut normal = without_chance(link, roles);
         normal["address"] = json!(mac_role(link, asked));
+        chance_of_index(&mut normal);
         intended_queues(&mut normal);
         intended_header(&mut normal);
         intended_owner(&mut normal);
@@ -173,6 +174,13 @@ fn is_newer_parameter(path: &str) -> bool {
     ["/ndisc_notify", "/keep_addr_on_down"]
         .iter()
         .any(|parameter| path.ends_with(parameter))
+}
+
+/// To the kernel, a link whose peer has the same index in the other namespace is down where it would be `LOWERLAYERDOWN`.
+fn chance_of_index(link: &mut Value) {
+    if link["operstate"] == "LOWERLAYERDOWN" {
+        link["operstate"] = json!("DOWN");
+    }
 }
 
 /// weir leaves the kernel's queue length, 1000, as the reference does since 1.2.0 for a veth and since 1.6.0 for a
@@ -450,6 +458,11 @@ pub fn intended_del_of_gone_interface(chained: &[Value], reference: &Outcome) ->
         && reference
             .stdout
             .contains("Failed to get link eth0: Link not found")
+}
+
+/// weir's `host-device` succeeds in DEL when the device is back already, and when it never left.
+pub fn intended_del_of_gone_device(config: &Value, reference: &Outcome) -> bool {
+    config["type"] == "host-device" && reference.stdout.contains("failed to find")
 }
 
 /// weir's bridge passes on the DNS settings of the IPAM plugin where it has none of its own, as the

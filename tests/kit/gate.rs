@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use weir_gate::{Audit, Gate, Subject};
-use weir_grant::{Capabilities, Capability, Invocation};
+use weir_grant::{Capabilities, Capability, HostInterfaces, Invocation};
 
 /// A rule without keys for each capability, which matches all of it. `ipam` has names in place of rules, and `log` needs none.
 pub fn every_rule() -> Capabilities {
@@ -20,11 +20,17 @@ pub fn everything() -> Gate {
 
 /// A gate that allows what these capabilities do, for an ADD of `eth0` in the container `one` on the network `pods`.
 pub fn granting(capabilities: Capabilities) -> Gate {
+    listing(capabilities, &[])
+}
+
+/// The same where the node's owner lets networks use these interfaces of the host.
+pub fn listing(capabilities: Capabilities, interfaces: &[&str]) -> Gate {
+    let listed = HostInterfaces::read(interfaces.iter().copied());
     let invocation = Invocation {
         container_id: "one".to_owned(),
         ifname: "eth0".to_owned(),
         network: "pods".to_owned(),
-        ..Invocation::default()
+        host_interfaces: listed.expect("names of interfaces"),
     };
     let subject = Subject {
         command: "ADD".into(),

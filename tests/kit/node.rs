@@ -22,11 +22,12 @@ pub struct Node {
 }
 
 /// The plugins inside the binary.
-pub const STANDARD: [&str; 16] = [
+pub const STANDARD: [&str; 17] = [
     "bandwidth",
     "bridge",
     "dummy",
     "firewall",
+    "host-device",
     "host-local",
     "ipvlan",
     "loopback",

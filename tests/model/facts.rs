@@ -5,6 +5,7 @@ use weir_grant::Namespace;
 use weir_grant::firewall::{Apply, Element, Value};
 use weir_grant::link::{Link, LinkFacts, LinkReference, flaw_of_name};
 use weir_grant::pattern::contains;
+use weir_grant::route::Route;
 use weir_grant::traffic::{Handle, PresentQdisc};
 use weir_kernel::inverses::KnownLinks;
 use weir_kernel::{Error, Facts, Result};
@@ -50,12 +51,17 @@ impl Facts for Model {
             let routes = state.host.routes.iter();
             let routes = routes.filter(|r| [MAIN_TABLE, LOCAL_TABLE].contains(&r.table));
             let overlapping = routes.filter(|route| overlaps(network, route.destination));
-            let links = overlapping.flat_map(|route| {
-                let hops = route.next_hops.iter().map(|hop| hop.link);
-                let links = hops.chain([route.link]).flatten();
-                links.map(|link| (route.destination, link))
-            });
-            Ok(links.collect())
+            let each = |route| links(route).map(|link| (route.destination, link));
+            Ok(overlapping.flat_map(each).collect())
+        })
+    }
+
+    fn default_route_links(&mut self) -> Result<Vec<u32>> {
+        self.look(|state| {
+            let routes = state.host.routes.iter();
+            let default =
+                routes.filter(|r| r.table == MAIN_TABLE && r.destination.prefix_len() == 0);
+            Ok(default.flat_map(links).collect())
         })
     }
 
@@ -75,6 +81,11 @@ impl Facts for Model {
     fn present_qdisc(&mut self, _: &LinkFacts, _: Handle) -> Result<Option<PresentQdisc>> {
         Err(unsupported::error("the discipline at a place of a link"))
     }
+}
+
+fn links(route: &Route<u32>) -> impl Iterator<Item = u32> {
+    let hops = route.next_hops.iter().map(|hop| hop.link);
+    hops.chain([route.link]).flatten()
 }
 
 fn overlaps(network: IpNet, destination: IpNet) -> bool {

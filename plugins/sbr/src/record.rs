@@ -4,15 +4,14 @@
 //! address and a table in each. The store's lock is what keeps two ADDs for one container from choosing the same table, and
 //! the file is there before the first rule is, so that DEL finds what a killed ADD has made.
 
-use weir_sdk::store::{self, Access, Location, Transaction, key_part};
-use weir_sdk::{Attachment, Context, Error, GcRequest, OperationError, Outcome, Request, route};
+use weir_sdk::store::{Access, Records, Transaction};
+use weir_sdk::{Context, Error, GcRequest, OperationError, Outcome, Request, route};
 use weir_sdk::{IpConfig, Namespace};
 
 use crate::config::Config;
 use crate::source::{self, Source};
 
-/// Where the records are.
-const DIRECTORY: &str = "/run/cni/sbr";
+const RECORDS: Records = Records::in_directory("/run/cni/sbr");
 
 /// The first table that is chosen, as in the reference plugin.
 const FIRST_TABLE: u32 = 100;
@@ -21,8 +20,8 @@ const DOING: &str = "cannot use the records in `/run/cni/sbr`";
 
 /// Chooses a table for each address and records that. An earlier ADD of the attachment, without DEL, is undone first.
 pub fn choose(request: &Request<Config>, ips: &[&IpConfig]) -> Result<Vec<Source>, Error> {
-    let store = open(Access::Write).context(DOING)?;
-    let key = key(&request.container_id, &request.ifname);
+    let store = RECORDS.open(Access::Write).context(DOING)?;
+    let key = Records::key_of(request);
     let earlier = store.get(&key).found().context(DOING)?;
     let earlier = earlier.map(|text| sources(&text)).unwrap_or_default();
     earlier.iter().try_for_each(Source::remove)?;
@@ -56,7 +55,7 @@ fn used(store: &Transaction, container_id: &str, own: &str) -> Result<Vec<u32>, 
     let routes = routes.context("cannot list the container's routes")?;
     let mut used: Vec<u32> = rules.iter().map(|rule| rule.table).collect();
     used.extend(routes.iter().filter_map(|route| route.table));
-    let of_container = key(container_id, "");
+    let of_container = Records::key_of_container(container_id);
     for other in store.keys().context(DOING)? {
         if other.starts_with(&of_container) && other != own {
             let text = store.get(&other).found().context(DOING)?;
@@ -68,28 +67,21 @@ fn used(store: &Transaction, container_id: &str, own: &str) -> Result<Vec<u32>, 
 }
 
 /// Returns what ADD has recorded; none where it has recorded nothing.
-pub fn load(request: &Request<Config>) -> Result<Option<Vec<Source>>, Error> {
-    let key = key(&request.container_id, &request.ifname);
-    let text = open(Access::Read).and_then(|store| store.get(&key).found());
-    Ok(text.context(DOING)?.map(|text| sources(&text)))
+fn load(request: &Request<Config>) -> Result<Option<Vec<Source>>, Error> {
+    let text = RECORDS.load(request).context(DOING)?;
+    Ok(text.map(|text| sources(&text)))
 }
 
 /// Removes the record.
 pub fn remove(request: &Request<Config>) -> Result<(), Error> {
-    let key = key(&request.container_id, &request.ifname);
-    let remove = || {
-        let store = open(Access::Write)?;
-        store.delete(&key).found()?;
-        store.commit()
-    };
-    remove().context(DOING)
+    RECORDS.remove(request).context(DOING)
 }
 
 /// Removes the records of the network's attachments that are not valid. Their rules went with their namespaces.
 pub fn retain(request: &GcRequest<Config>) -> Result<(), Error> {
-    let store = open(Access::Write).context(DOING)?;
-    let key_of = |attachment: &Attachment| key(&attachment.container_id, &attachment.ifname);
-    let valid: Vec<String> = request.valid_attachments.iter().map(key_of).collect();
+    let store = RECORDS.open(Access::Write).context(DOING)?;
+    let valid = request.valid_attachments.iter().map(Records::key);
+    let valid: Vec<String> = valid.collect();
     let garbage = || -> Result<(), OperationError> {
         for key in store.keys()?.into_iter().filter(|key| !valid.contains(key)) {
             let text = store.get(&key).found()?.unwrap_or_default();
@@ -100,15 +92,6 @@ pub fn retain(request: &GcRequest<Config>) -> Result<(), Error> {
         store.commit()
     };
     garbage().context(DOING)
-}
-
-fn open(access: Access) -> Result<Transaction, OperationError> {
-    store::open(&Location::SharedDirectory(DIRECTORY.to_owned()), access)
-}
-
-/// No part has two colons in a row.
-fn key(container_id: &str, ifname: &str) -> String {
-    format!("{}::{}", key_part(container_id), key_part(ifname))
 }
 
 /// The sources of a record. A line that is garbled is passed over: failing would block every further DEL.

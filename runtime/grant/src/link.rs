@@ -14,6 +14,7 @@ pub use self::mac::Mac;
 pub use self::rule::{Attribute, LinkRule, Requirement};
 pub use self::state::{Details, Link, LinkReference, OperState, Peer, Port};
 pub use super::facts::{LinkFacts, flaw_of_name};
+use super::host_interfaces::ToList;
 use super::namespace::Namespace;
 use super::operation::{Operation, names_links, operations};
 use super::verb::Verb;
@@ -203,6 +204,10 @@ pub struct Move {
     /// The alias there, if it changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
+    /// Whether the host's default route leads over it, and the node's owner has not named it among the interfaces that
+    /// networks may use.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strands_host: bool,
 }
 
 /// Finds the other end of a veth.
@@ -372,9 +377,18 @@ impl Operation for Move {
 
     fn flaw(&self) -> Option<String> {
         flaw_of_name(&self.name)
+            .or_else(|| self.strands_host.then(|| flaw_of_stranding(&self.link)))
     }
 
     names_links!(link);
+}
+
+/// Without the link the node would be off the network. A glob of the list may match it by accident, so it must be named.
+fn flaw_of_stranding(link: &LinkFacts) -> String {
+    let to_list = ToList(&link.name);
+    format!(
+        "the host's default route leads over {link}, and no glob makes it one to move: {to_list}"
+    )
 }
 
 /// The longest alias in bytes: `IFALIASZ` without the NUL at its end.

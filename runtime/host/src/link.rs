@@ -170,6 +170,7 @@ impl Contract for LinkView<'_> {
         let is_cleared = to == Namespace::Host && has_mark;
         let operation = link::Move {
             name: new_name.unwrap_or_else(|| link.name.clone()),
+            strands_host: self.strands_host(&link)?,
             link,
             to: to.into(),
             alias: is_cleared.then(String::new),
@@ -196,6 +197,15 @@ impl Contract for LinkView<'_> {
 impl LinkView<'_> {
     fn identify(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts> {
         identify(self.broker, namespace, link)
+    }
+
+    /// Whether the host loses its default route with the link, and the node's owner has not named it.
+    fn strands_host(&mut self, link: &LinkFacts) -> Result<bool> {
+        let named = &self.broker.gate().invocation().host_interfaces;
+        if link.namespace != grant::Namespace::Host || named.has_literally(&link.name) {
+            return Ok(false);
+        }
+        self.broker.kernel().carries_default_route(link)
     }
 
     /// Puts the mark of the owner on a new link of the host.

@@ -30,6 +30,10 @@ impl Facts for Linux {
         without_permit::overlapping_routes(self.namespaces.host(), network)
     }
 
+    fn default_route_links(&mut self) -> Result<Vec<u32>> {
+        without_permit::default_route_links(self.namespaces.host())
+    }
+
     fn is_port_taken(&mut self, namespace: Namespace, port: u16) -> Result<bool> {
         without_permit::is_port_taken(self.namespaces.of(namespace)?, port)
     }

@@ -2,11 +2,13 @@
 
 use weir_grant::Namespace;
 use weir_kernel::Code;
+use weir_model::Node;
 
 use super::super::bindings::weir::cni::link::{
     Changes, Host as _, NewBridge, NewKind, NewLink, NewMaster,
 };
 use super::super::bindings::weir::cni::types::LinkReference;
+use super::route::over;
 use super::{CONTAINER, HOST, Lab, code, link_names, machine_with_a_pair, named, new_link, pair};
 
 const NOTHING: Changes = Changes {
@@ -165,6 +167,55 @@ fn a_link_that_was_moved_comes_back_up() {
     assert_eq!(lab.broker.undo(), Vec::<String>::new());
     let after = lab.node.network(Namespace::Host);
     assert_eq!(after.link("host0"), before.host.link("host0"));
+}
+
+/// A machine whose IPv4 default route leads over `uplink`, a bridge with the port `nic0`.
+fn machine_with_a_default_route() -> Node {
+    use super::super::bindings::weir::cni::route::Host as _;
+
+    let mut lab = Lab::on(machine_with_a_pair(), r#"{"link": [{}], "route": [{}]}"#);
+    let bridge = NewBridge {
+        vlan_filtering: None,
+        default_pvid: None,
+    };
+    let uplink = NewLink {
+        up: true,
+        ..new_link(HOST, "uplink", NewKind::Bridge(bridge))
+    };
+    lab.links().create(uplink).expect("a bridge");
+    let port = NewLink {
+        master: Some(named("uplink")),
+        ..pair("nic0", "nic1")
+    };
+    lab.links().create(port).expect("a port");
+    let default = over("uplink", "0.0.0.0/0");
+    lab.broker.add(HOST, default).expect("a default route");
+    lab.node
+}
+
+#[test]
+fn a_link_of_the_default_route_is_moved_only_if_its_owner_named_it() {
+    let go = |name: &str, listed: &[&str]| {
+        let mut lab = Lab::listing(machine_with_a_default_route(), r#"{"link": [{}]}"#, listed);
+        let moved = lab
+            .links()
+            .move_(HOST, named(name), CONTAINER, Some("net1".to_owned()));
+        moved.map(drop)
+    };
+    // A port of the bridge that the route leads over, by a list that does not have it, has another, or has it by accident.
+    for listed in [&[][..], &["host0"], &["*"], &["nic?", "uplink"]] {
+        let error = go("nic0", listed).expect_err("it is needed");
+        assert_eq!(error.code, Code::Invalid);
+        for word in [
+            "default route",
+            "`\"hostInterfaces\": [\"nic0\"]`",
+            "/etc/weir/weir.json",
+        ] {
+            assert!(error.message.contains(word), "{error}");
+        }
+    }
+    go("nic0", &["nic0"]).expect("it is named");
+    go("host0", &[]).expect("the host does not need it");
 }
 
 #[test]

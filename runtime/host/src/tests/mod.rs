@@ -45,10 +45,15 @@ impl Lab {
 
     /// The same on a machine that is there already.
     pub(crate) fn on(node: Node, rules: &str) -> Self {
+        Self::listing(node, rules, &[])
+    }
+
+    /// The same where the node's owner lets networks use these interfaces of the host.
+    pub(crate) fn listing(node: Node, rules: &str, interfaces: &[&str]) -> Self {
         let capabilities: Capabilities = serde_json::from_str(rules).expect("rules");
         let kernel = node.kernel().for_add();
         Self {
-            broker: Broker::new(gate::granting(capabilities), Box::new(kernel)),
+            broker: Broker::new(gate::listing(capabilities, interfaces), Box::new(kernel)),
             node,
             calls: 0,
             table: ResourceTable::new(),

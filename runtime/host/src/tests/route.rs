@@ -11,7 +11,7 @@ use super::{CONTAINER, HOST, Lab, code, machine_with_a_pair, named};
 const RULES: &str =
     r#"{"address": [{}], "route": [{"namespace": "container", "links": ["{ifname}"]}]}"#;
 
-fn over(link: &str, destination: &str) -> Route {
+pub(super) fn over(link: &str, destination: &str) -> Route {
     Route {
         destination: network(destination),
         gateway: None,

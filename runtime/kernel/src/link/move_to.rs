@@ -40,6 +40,7 @@ fn send(namespaces: &mut Namespaces, wanted: &Move) -> Result<Link> {
         to,
         name,
         alias,
+        ..
     } = wanted;
     if link.namespace == *to {
         return Err(Error::invalid("it is there already"));

@@ -176,6 +176,7 @@ pub trait LinkHistory: Facts {
                 link: moved.facts(done.to),
                 to: from,
                 name: was.name,
+                strands_host: false,
             },
         });
     }

@@ -61,6 +61,33 @@ pub trait Facts {
     /// The routes of the host that overlap a network, each with its link's index. Errors: `Failed`.
     fn overlapping_routes(&mut self, network: IpNet) -> Result<Vec<(IpNet, u32)>>;
 
+    /// The links of the host that default routes lead over. Errors: `Failed`.
+    fn default_route_links(&mut self) -> Result<Vec<u32>>;
+
+    /// Whether the host loses a default route with one of its links: the route leads over it, over its master, as over a
+    /// bridge that it is a port of, or over a link on it, such as a VLAN. Errors: `Failed`.
+    fn carries_default_route(&mut self, link: &LinkFacts) -> Result<bool> {
+        let mut needed = self.default_route_links()?;
+        let mut seen = 0;
+        while let Some(index) = needed.get(seen).copied() {
+            seen += 1;
+            let lower = host_link(self, index)?.and_then(|link| link.lower);
+            needed.extend(lower.filter(|lower| !needed.contains(lower)));
+        }
+        let mut above = Some(link.index);
+        // No chain of masters is longer than the kernel's limit.
+        for _ in 0..8 {
+            let Some(index) = above else {
+                return Ok(false);
+            };
+            if needed.contains(&index) {
+                return Ok(true);
+            }
+            above = host_link(self, index)?.and_then(|link| link.master);
+        }
+        Ok(false)
+    }
+
     /// Whether something in a namespace listens at a port. Errors: `NoNamespace`.
     fn is_port_taken(&mut self, namespace: Namespace, port: u16) -> Result<bool>;
 
@@ -69,4 +96,12 @@ pub trait Facts {
 
     /// The discipline at a place of a link. Errors: `NotFound` for a link that is gone, `NoNamespace`.
     fn present_qdisc(&mut self, link: &LinkFacts, parent: Handle) -> Result<Option<PresentQdisc>>;
+}
+
+/// A link of the host; none if it is gone.
+fn host_link<F: Facts + ?Sized>(facts: &mut F, index: u32) -> Result<Option<Link>> {
+    match facts.find_link(Namespace::Host, &LinkReference::Index(index)) {
+        Err(error) if error.is_not_found() => Ok(None),
+        found => found.map(Some),
+    }
 }

@@ -376,6 +376,7 @@ fn a_link_moves_under_a_new_name_or_not_at_all() {
         lab.perform(wanted).unwrap();
         let go = |link, name: &str| Move {
             alias: None,
+            strands_host: false,
             link,
             to: Container,
             name: name.to_owned(),

@@ -424,3 +424,54 @@ fn impossible_routes_are_invalid() {
         }
     });
 }
+
+/// With a link that a default route leads over, with its ports, and with what is under it, the host is off the network.
+#[test]
+fn the_links_that_a_default_route_needs_are_known() {
+    use weir_grant::Namespace;
+
+    use crate::Facts as _;
+
+    lab(|lab| {
+        let carries = |lab: &mut Lab, name: &str| {
+            let link = lab.facts(Namespace::Host, name);
+            lab.linux.carries_default_route(&link).unwrap()
+        };
+        for words in [
+            "link add nic0 type veth peer name far0",
+            "link add nic1 type veth peer name far1",
+            "link add nic2 type veth peer name far2",
+            "link add mac2 link nic2 type macvlan",
+            "link add br0 type bridge",
+            "link set nic0 master br0",
+            "link set br0 up",
+            "link set nic1 up",
+            "link set far1 up",
+            "link set nic2 up",
+            "link set mac2 up",
+        ] {
+            lab.ip(Namespace::Host, &words.split(' ').collect::<Vec<_>>());
+        }
+        for name in ["nic0", "nic1", "nic2", "br0"] {
+            assert!(!carries(lab, name), "{name}");
+        }
+        for (words, needed) in [
+            ("route add default dev br0", &["br0", "nic0"][..]),
+            ("-6 route add default dev nic1", &["nic1"]),
+            ("route add default dev mac2 metric 7", &["mac2", "nic2"]),
+        ] {
+            lab.ip(Namespace::Host, &words.split(' ').collect::<Vec<_>>());
+            for name in needed {
+                assert!(carries(lab, name), "{words}: {name}");
+            }
+        }
+        lab.ip(Namespace::Host, &["route", "del", "default", "dev", "br0"]);
+        assert!(!carries(lab, "nic0") && !carries(lab, "br0"));
+        // One to everything in a table that packets rarely look up is not the node's.
+        lab.ip(
+            Namespace::Host,
+            &["route", "add", "default", "dev", "br0", "table", "77"],
+        );
+        assert!(!carries(lab, "nic0"));
+    });
+}

@@ -103,6 +103,7 @@ fn what_was_changed_before_a_move_is_put_back_after_it() {
             to: Host,
             name: "two".to_owned(),
             alias: None,
+            strands_host: false,
         };
         let moved = lab.perform(away).unwrap();
         let again = Move {
@@ -110,6 +111,7 @@ fn what_was_changed_before_a_move_is_put_back_after_it() {
             to: Container,
             name: "three".to_owned(),
             alias: None,
+            strands_host: false,
         };
         lab.perform(again).unwrap();
         assert_eq!(lab.undo(), nothing());

@@ -5,7 +5,7 @@
 //! | for | functions |
 //! |---|---|
 //! | an invocation | [`open_container`], [`SharedLock`] |
-//! | the facts that the gate decides by | [`find_link`], [`find_element`], [`is_port_taken`], [`overlapping_routes`], [`present_qdisc`] |
+//! | the facts that the gate decides by | [`find_link`], [`find_element`], [`is_port_taken`], [`overlapping_routes`], [`default_route_links`], [`present_qdisc`] |
 //! | names of weir's own choice | [`is_name_taken`] |
 //! | what a killed ADD left | [`marked_links`] |
 //! | `weir uninstall` | [`own_tables`], [`own_elements`], [`administrators`], [`count_reference`], [`marked_links`] |
@@ -25,7 +25,7 @@ pub use inventory::Inventory;
 pub use lock::SharedLock;
 pub use loopback::set_loopback_up;
 pub use ports::is_port_taken;
-pub use routes::overlapping_routes;
+pub use routes::{default_route_links, overlapping_routes};
 
 pub use crate::firewall::find::find_element;
 pub use crate::firewall::plugin_tables::{

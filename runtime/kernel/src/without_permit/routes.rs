@@ -1,9 +1,9 @@
-//! The host's routes that a new one would overlap, for the gate.
+//! The host's routes that a new one would overlap, and those that the host needs, for the gate.
 
 use ipnet::IpNet;
 use weir_grant::address::Family;
 use weir_grant::pattern::contains;
-use weir_grant::route::{List, MAIN_TABLE};
+use weir_grant::route::{List, MAIN_TABLE, Route};
 
 use crate::error::{Result, WhileDoing as _};
 use crate::namespace::NetworkNamespace;
@@ -23,25 +23,47 @@ pub fn overlapping_routes(
     let family = Family::of(&network.addr());
     let mut found = Vec::new();
     for table in [MAIN_TABLE, LOCAL_TABLE] {
-        let all = List {
-            namespace: host.which(),
-            family: Some(family),
-            destination: None,
-            link: None,
-            gateway: None,
-            table: Some(table),
-        };
-        let routes = dump(host, &all, family)
+        let routes = of_table(host, family, table)
             .while_doing(format_args!("look for routes that overlap {network}"))?;
-        for route in routes.into_iter().filter(|route| route.table == table) {
+        for route in routes {
             if overlaps(network, route.destination) {
-                let hops = route.next_hops.iter().map(|hop| hop.link);
-                let links = hops.chain([route.link]).flatten();
-                found.extend(links.map(|link| (route.destination, link)));
+                found.extend(links(&route).map(|link| (route.destination, link)));
             }
         }
     }
     Ok(found)
+}
+
+/// The links that default routes of the host's main table lead over.
+///
+/// The time grows with the number of routes; it is needed only where an interface of the host is moved away.
+pub fn default_route_links(host: &mut NetworkNamespace) -> Result<Vec<u32>> {
+    let mut found = Vec::new();
+    for family in [Family::Ipv4, Family::Ipv6] {
+        let routes = of_table(host, family, MAIN_TABLE).while_doing("look for default routes")?;
+        let default = routes
+            .iter()
+            .filter(|route| route.destination.prefix_len() == 0);
+        found.extend(default.flat_map(links));
+    }
+    Ok(found)
+}
+
+fn of_table(host: &mut NetworkNamespace, family: Family, table: u32) -> Result<Vec<Route<u32>>> {
+    let all = List {
+        family: Some(family),
+        table: Some(table),
+        ..List::all(host.which())
+    };
+    let mut routes = dump(host, &all, family)?;
+    routes.retain(|route| route.table == table);
+    Ok(routes)
+}
+
+/// The links that a route leads over: its own, and those of its next hops.
+fn links(route: &Route<u32>) -> impl Iterator<Item = u32> {
+    let hops = route.next_hops.iter().map(|hop| hop.link);
+    hops.chain([route.link]).flatten()
 }
 
 fn overlaps(network: IpNet, destination: IpNet) -> bool {

@@ -45,6 +45,10 @@ impl Facts for Fake {
         Err(not_compared("overlapping routes"))
     }
 
+    fn default_route_links(&mut self) -> Result<Vec<u32>> {
+        Err(not_compared("default routes"))
+    }
+
     fn is_port_taken(&mut self, _: Namespace, _: u16) -> Result<bool> {
         Err(not_compared("ports"))
     }

@@ -190,6 +190,7 @@ fn a_link_moves_and_comes_back() {
             to: Container,
             name: name.to_owned(),
             alias: None,
+            strands_host: false,
         };
         for (link, name) in [(&lo, "lo1"), (&bridge, "br0"), (&host, "eth0")] {
             side.perform(to_container(link, name));
