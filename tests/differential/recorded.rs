@@ -151,6 +151,8 @@ fn reduced(state: &Value) -> Value {
             .filter_map(|(_, link)| link.as_object_mut())
             .for_each(|link| link.retain(|key, _| OF_LINK.contains(&key.as_str())));
         retain_set(&mut space["parameters"]);
+        // Which a kernel has from the start depends on the families that it is built with.
+        space.as_object_mut().map(|space| space.remove("rules"));
     }
     state
 }
