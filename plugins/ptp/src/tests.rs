@@ -162,8 +162,8 @@ fn del_releases_the_address_last_and_by_dhcp_first() {
         let attached = Invocation::new(&config).with_previous(result);
         host.del::<Ptp>(&attached).unwrap();
         let mut calls = host.calls();
-        calls.retain(|call| order.contains(&&*call.function));
-        let functions: Vec<&str> = calls.iter().map(|call| &*call.function).collect();
+        calls.retain(|call| order.contains(&call.function));
+        let functions: Vec<&str> = calls.iter().map(|call| call.function).collect();
         assert_eq!(functions, order, "{ipam}");
 
         // The interface goes as well if the IPAM plugin fails.
