@@ -163,7 +163,7 @@ impl List {
 }
 
 impl PartlyUsed {
-    /// "sysctl[0]: used without `a` and `b` in `keys`".
+    /// Says it, as in "used without `a` and `b` in `keys`", with the rule before it.
     pub fn sentence(&self) -> String {
         let Self { name, field, .. } = self;
         let values = joined(quoted(&self.values), "and");
