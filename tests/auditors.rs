@@ -90,15 +90,15 @@ fn one_command_tells_who_may_take_a_link_down() -> Result<()> {
     let own = "host-device link[0] {}".to_owned();
     assert_eq!(found, [format!("{PLUGIN} link[0] {{}}"), own]);
     // What moves a card into a container leaves the rest of it alone.
-    let promiscuous = [
+    let other_mac = [
         "name=wlan0",
         "kind=physical",
-        "promiscuous=true",
+        "mac=02:00:00:00:00:01",
         "--network",
         "pods",
     ];
-    assert_eq!(down(&promiscuous, 3)?, json!([]));
-    let text = node.stdout(&[&DOWN[..], &promiscuous].concat(), 3)?;
+    assert_eq!(down(&other_mac, 3)?, json!([]));
+    let text = node.stdout(&[&DOWN[..], &other_mac].concat(), 3)?;
     assert_eq!(text, "nobody\n");
 
     let text = node.stdout(&[&DOWN[..], &["name=eth0"]].concat(), 0)?;
@@ -127,7 +127,7 @@ fn what_may_be_done_is_what_is_explained() -> Result<()> {
         (
             "link.update",
             "namespace=container kind=veth name={ifname} mtu=9000",
-            2,
+            3,
         ),
         (
             "link.delete",
