@@ -105,7 +105,7 @@ fn vlans_over_a_lower_device_in_either_namespace() {
 }
 
 #[test]
-#[ignore = "needs a kernel with ipvlan"]
+#[ignore = "needs a kernel with ipvlan: `machine` runs it"]
 fn ipvlans_over_a_lower_device_in_either_namespace() {
     for (mode, word) in [
         (IpvlanMode::L2, "l2"),
@@ -128,7 +128,7 @@ fn ipvlans_over_a_lower_device_in_either_namespace() {
 
 /// The kernel would change the mode of all ipvlans over a device, wherever they are.
 #[test]
-#[ignore = "needs a kernel with ipvlan"]
+#[ignore = "needs a kernel with ipvlan: `machine` runs it"]
 fn an_ipvlan_does_not_change_the_mode_of_others() {
     lab(|lab| {
         let (lower, _) = lab.veth();
