@@ -5,18 +5,15 @@
 mod cli;
 #[cfg(target_arch = "x86_64")]
 mod copy;
+mod heap;
 mod inside;
 mod protocol;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use mimalloc::MiMalloc;
-
-/// musl's allocator returns memory to the kernel and requests it again hundreds of times in an invocation of a few
-/// milliseconds. This one keeps it, and a thread takes memory without a lock.
 #[global_allocator]
-static HEAP: MiMalloc = MiMalloc;
+static HEAP: heap::Heap = heap::Heap::new();
 
 /// The name under which weir is the delegating plugin.
 const OWN_NAME: &str = "weir";

@@ -9,6 +9,8 @@
 #[cfg(target_arch = "x86_64")]
 #[path = "../../../../runtime/weir/src/copy.rs"]
 mod copy;
+#[path = "../../../../runtime/weir/src/heap.rs"]
+mod heap;
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +19,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use mimalloc::MiMalloc;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use weir_files::Paths;
@@ -27,7 +28,7 @@ use weir_grant::{
 };
 
 #[global_allocator]
-static HEAP: MiMalloc = MiMalloc;
+static HEAP: heap::Heap = heap::Heap::new();
 
 /// An operation that waits for its gate.
 type Act = Box<dyn FnOnce(&mut Gate) -> Result<(), Refusal>>;
