@@ -3,7 +3,7 @@
 //! There is one file for each capability, with one short function for each function of the contract (`wit/`). It reads
 //! the facts about what the guest refers to from the kernel, performs the operation and returns the answer. Most
 //! interfaces are implemented on the [`Broker`](weir_kernel::Broker), which is gate, kernel and undo log; the others on a
-//! view of an invocation's [`State`], where limits are counted as well. [`add_to_linker`] connects each interface to its
+//! view of an invocation's [`State`], where limits are counted as well. [`linker()`] connects each interface to its
 //! view.
 //!
 //! This crate must reach the kernel only through a broker. It must not believe a guest about what a link is, or tell a
@@ -67,7 +67,7 @@ mod unsupported;
 mod usage;
 
 pub use ipam::{DENIED, RunIpam, SharedIpam};
-pub use linker::add_to_linker;
+pub use linker::linker;
 pub use log::{Log, printable};
 pub use state::{Setup, State};
 pub use usage::{MOST_KEPT, Usage};

@@ -1,7 +1,7 @@
 //! Connects each interface of the contract to the view of an invocation's state that implements it.
 
-use wasmtime::Result;
-use wasmtime::component::{HasData, HasSelf, Linker};
+use wasmtime::component::{Component, HasData, HasSelf, Linker};
+use wasmtime::{Engine, Result};
 use weir_kernel::{Broker, Error};
 
 use super::bindings::weir::cni::{
@@ -33,26 +33,50 @@ views! {
     Ipam: IpamView;
 }
 
-/// Connects all interfaces of the contract. Errors: a name that is defined twice, which is a mistake in this crate.
-pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
-    // These have no functions.
-    types::add_to_linker::<State, HasSelf<Broker>>(linker, |state| &mut state.broker)?;
-    cni::add_to_linker::<State, Ipam>(linker, State::ipam)?;
-    address::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("address"))?;
-    route::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("route"))?;
-    policy_rule::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("policy-rule"))?;
-    neighbour::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("neighbour"))?;
-    traffic::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("traffic"))?;
-    firewalld::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("firewalld"))?;
-    conntrack::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("conntrack"))?;
-    sysctl::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("sysctl"))?;
-    device::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("device"))?;
-    packet::add_to_linker::<State, HasSelf<Broker>>(linker, |s| s.call("packet"))?;
-    link::add_to_linker::<State, Links>(linker, State::links)?;
-    firewall::add_to_linker::<State, Firewall>(linker, State::firewall)?;
-    store::add_to_linker::<State, Stores>(linker, State::stores)?;
-    ipam::add_to_linker::<State, Ipam>(linker, State::ipam)?;
-    log::add_to_linker::<State, HasSelf<Log>>(linker, State::called_log)
+/// What implements an interface without a view of its own.
+type Plain = HasSelf<Broker>;
+
+/// The beginning of the names of the contract's interfaces.
+const CONTRACT: &str = "weir:cni/";
+
+/// A linker with the interfaces of the contract that a component imports: most import a few, and each function takes time to
+/// connect. What else it imports is left unconnected.
+///
+/// Errors: an interface is imported in two versions.
+pub fn linker(engine: &Engine, component: &Component) -> Result<Linker<State>> {
+    let mut linker = Linker::new(engine);
+    for (import, _) in component.component_type().imports(engine) {
+        if let Some(interface) = import.strip_prefix(CONTRACT) {
+            let (interface, _version) = interface.split_once('@').unwrap_or((interface, ""));
+            connect(&mut linker, interface)?;
+        }
+    }
+    Ok(linker)
+}
+
+/// Connects one interface, such as `link`.
+fn connect(l: &mut Linker<State>, interface: &str) -> Result<()> {
+    match interface {
+        // These have no functions.
+        "types" => types::add_to_linker::<State, Plain>(l, |s| &mut s.broker),
+        "cni" => cni::add_to_linker::<State, Ipam>(l, State::ipam),
+        "address" => address::add_to_linker::<State, Plain>(l, |s| s.call("address")),
+        "route" => route::add_to_linker::<State, Plain>(l, |s| s.call("route")),
+        "policy-rule" => policy_rule::add_to_linker::<State, Plain>(l, |s| s.call("policy-rule")),
+        "neighbour" => neighbour::add_to_linker::<State, Plain>(l, |s| s.call("neighbour")),
+        "traffic" => traffic::add_to_linker::<State, Plain>(l, |s| s.call("traffic")),
+        "firewalld" => firewalld::add_to_linker::<State, Plain>(l, |s| s.call("firewalld")),
+        "conntrack" => conntrack::add_to_linker::<State, Plain>(l, |s| s.call("conntrack")),
+        "sysctl" => sysctl::add_to_linker::<State, Plain>(l, |s| s.call("sysctl")),
+        "device" => device::add_to_linker::<State, Plain>(l, |s| s.call("device")),
+        "packet" => packet::add_to_linker::<State, Plain>(l, |s| s.call("packet")),
+        "link" => link::add_to_linker::<State, Links>(l, State::links),
+        "firewall" => firewall::add_to_linker::<State, Firewall>(l, State::firewall),
+        "store" => store::add_to_linker::<State, Stores>(l, State::stores),
+        "ipam" => ipam::add_to_linker::<State, Ipam>(l, State::ipam),
+        "log" => log::add_to_linker::<State, HasSelf<Log>>(l, State::called_log),
+        _ => Ok(()),
+    }
 }
 
 /// Converts errors to those of the contract.

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread;
 
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
@@ -19,8 +18,6 @@ type Ready = Arc<OnceLock<Result<PluginPre<State>, Error>>>;
 
 pub(super) struct ComponentCache {
     engine: Engine,
-    contract: OnceLock<Result<Linker<State>, Error>>,
-    with_wasi: OnceLock<Result<Linker<State>, Error>>,
     ready: Mutex<HashMap<String, Ready>>,
 }
 
@@ -32,8 +29,6 @@ impl ComponentCache {
         })?;
         Ok(Self {
             engine,
-            contract: OnceLock::new(),
-            with_wasi: OnceLock::new(),
             ready: Mutex::new(HashMap::new()),
         })
     }
@@ -50,16 +45,6 @@ impl ComponentCache {
         ready.get_or_init(|| self.make(plugin)).clone()
     }
 
-    /// Prepares a plugin in a thread of its own, which ends with `scope`, while the caller does something else.
-    pub(super) fn prepare_beside<'s>(&'s self, plugin: Plugin, scope: &'s thread::Scope<'s, '_>) {
-        if self.ready(&plugin.name).get().is_some() {
-            return;
-        }
-        let prepare = move || drop(self.prepare(&plugin));
-        // Without a thread, it is prepared when it runs.
-        let _ = thread::Builder::new().spawn_scoped(scope, prepare);
-    }
-
     fn ready(&self, plugin: &str) -> Ready {
         let mut all = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(all.entry(plugin.to_owned()).or_default())
@@ -67,38 +52,20 @@ impl ComponentCache {
 
     fn make(&self, plugin: &Plugin) -> Result<PluginPre<State>, Error> {
         let component = code::load(&self.engine, plugin)?;
+        let subject = format!("plugin `{}`", plugin.name);
         let linker = if plugin.is_built_in() {
-            self.contract()?
+            weir_host::linker(&self.engine, &component)
         } else {
-            let subject = format!("plugin `{}`", plugin.name);
             check(&subject, &self.engine, &component)?;
-            self.with_wasi()?
+            linker::with_wasi(&self.engine, &component)
         };
-        connect(&self.engine, linker, &component)
-            .map_err(|e| e.with_prefix(format_args!("plugin `{}`", plugin.name)))
+        connect(&self.engine, linker, &component).map_err(|e| e.with_prefix(subject))
     }
 
     /// Prepares a component that is not installed. Errors: `codes::NO_PLUGIN`.
     pub(super) fn connect(&self, component: &Component) -> Result<PluginPre<State>, Error> {
-        connect(&self.engine, self.with_wasi()?, component)
-    }
-
-    fn contract(&self) -> Result<&Linker<State>, Error> {
-        self.linker(&self.contract, linker::contract)
-    }
-
-    fn with_wasi(&self) -> Result<&Linker<State>, Error> {
-        self.linker(&self.with_wasi, linker::with_wasi)
-    }
-
-    /// A linker, which is made when it is first asked for.
-    fn linker<'a>(
-        &self,
-        kept: &'a OnceLock<Result<Linker<State>, Error>>,
-        make: fn(&Engine) -> wasmtime::Result<Linker<State>>,
-    ) -> Result<&'a Linker<State>, Error> {
-        let made = || make(&self.engine).map_err(|e| not_linked(&e));
-        kept.get_or_init(made).as_ref().map_err(Clone::clone)
+        let linker = linker::with_wasi(&self.engine, component);
+        connect(&self.engine, linker, component)
     }
 }
 
@@ -112,9 +79,10 @@ pub(super) fn check(subject: &str, engine: &Engine, component: &Component) -> Re
 
 fn connect(
     engine: &Engine,
-    linker: &Linker<State>,
+    linker: wasmtime::Result<Linker<State>>,
     component: &Component,
 ) -> Result<PluginPre<State>, Error> {
+    let linker = linker.map_err(|e| not_linked(&e))?;
     let connected = linker.instantiate_pre(component).and_then(PluginPre::new);
     connected.map_err(|e| {
         Error::new(

@@ -1,6 +1,6 @@
 //! What a component's imports are connected to.
 
-use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
+use wasmtime::component::{Component, HasData, Linker, Resource, ResourceTable};
 use wasmtime::{Engine, Error, Result};
 use wasmtime_wasi::WasiView;
 use wasmtime_wasi::cli::{WasiCli, WasiCliView};
@@ -11,16 +11,9 @@ use wasmtime_wasi::p2::bindings::{cli, clocks, random, sync};
 use wasmtime_wasi::random::WasiRandom;
 use weir_host::State;
 
-/// A linker with the contract. Errors: a name is defined twice, which is a mistake in this crate.
-pub(crate) fn contract(engine: &Engine) -> Result<Linker<State>> {
-    let mut linker = Linker::new(engine);
-    weir_host::add_to_linker(&mut linker)?;
-    Ok(linker)
-}
-
-/// A linker with the contract and the small part of WASI. Errors: as [`contract`].
-pub(crate) fn with_wasi(engine: &Engine) -> Result<Linker<State>> {
-    let mut linker = contract(engine)?;
+/// A linker with what a component imports of the contract, and the small part of WASI. Errors: a name is defined twice, which is a mistake in this crate.
+pub(crate) fn with_wasi(engine: &Engine, component: &Component) -> Result<Linker<State>> {
+    let mut linker = weir_host::linker(engine, component)?;
     add_wasi(&mut linker)?;
     Ok(linker)
 }

@@ -1,6 +1,7 @@
 //! The sandbox of a process: plugins, their grants and their code, and how an invocation is set up.
 
 use std::os::fd::OwnedFd;
+use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Instant;
@@ -33,7 +34,9 @@ use super::validate_result;
 pub struct Sandbox {
     paths: Paths,
     catalogue: Catalogue,
-    components: ComponentCache,
+    components: Arc<ComponentCache>,
+    /// Plugins that another thread prepares.
+    beside: OnceLock<Sender<Plugin>>,
     grants: OnceLock<Result<Grants, Error>>,
     audit: OnceLock<Arc<AuditLog>>,
     audit_reads: bool,
@@ -47,7 +50,8 @@ impl Sandbox {
         Ok(Arc::new(Self {
             catalogue: Catalogue::new(&paths),
             paths,
-            components: ComponentCache::new()?,
+            components: Arc::new(ComponentCache::new()?),
+            beside: OnceLock::new(),
             grants: OnceLock::new(),
             audit: OnceLock::new(),
             audit_reads,
@@ -96,20 +100,37 @@ impl Sandbox {
             sandbox: Arc::clone(self),
             native,
         };
-        thread::scope(|scope| {
-            if let Some(ipam) = self.ipam_to_prepare(plugin, request) {
-                self.components.prepare_beside(ipam, scope);
-            }
-            self.run_as(plugin, request, role, latest)
-        })
+        if let Some(ipam) = self.ipam_to_prepare(plugin, request) {
+            self.prepare(ipam);
+        }
+        self.run_as(plugin, request, role, latest)
     }
 
-    /// The built-in IPAM plugin that a main plugin will run after other work.
-    fn ipam_to_prepare(&self, main: &str, request: &Request) -> Option<Plugin> {
+    /// Prepares a built-in plugin that will run soon, in another thread, while the caller does something else. Nobody waits
+    /// for the thread: a plugin that it has not begun when the plugin runs is prepared then.
+    pub fn prepare(&self, plugin: &str) {
+        let is_built_in = Catalogue::is_built_in(plugin);
+        let Some(plugin) = is_built_in
+            .then(|| self.catalogue.find(plugin).ok())
+            .flatten()
+        else {
+            return;
+        };
+        let beside = self.beside.get_or_init(|| {
+            let (sender, receiver) = mpsc::channel::<Plugin>();
+            let components = Arc::clone(&self.components);
+            let prepare = move || receiver.iter().for_each(|p| drop(components.prepare(&p)));
+            // Without the thread, nothing is prepared before it runs.
+            let _ = thread::Builder::new().spawn(prepare);
+            sender
+        });
+        let _ = beside.send(plugin);
+    }
+
+    /// The IPAM plugin that a main plugin will run after other work.
+    fn ipam_to_prepare<'a>(&self, main: &str, request: &'a Request) -> Option<&'a str> {
         let is_later = matches!(request.command, Command::Add | Command::Check);
-        let name = request.ipam().filter(|name| is_later && *name != main)?;
-        let is_built_in = Catalogue::is_built_in(name);
-        is_built_in.then(|| self.catalogue.find(name).ok())?
+        request.ipam().filter(|name| is_later && *name != main)
     }
 
     /// Runs the IPAM plugin of a request: a component of that name, or else the program.

@@ -5,6 +5,7 @@ use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use serde_json::Value;
 use weir_cni::{Command, Environment, Error, PluginConfig, Version, to_json, version_result};
@@ -56,15 +57,31 @@ fn answer(name: &str, cni_version: &mut String) -> Result<Option<Value>, Error> 
         is_cni.then(|| (key, value.to_string_lossy().into_owned()))
     });
     let environment = Environment::from_variables(variables);
+    let sandbox = match &environment {
+        Ok(known) if known.command != Command::Version => Some(start(name)),
+        _ => None,
+    };
     let input = read_input()?;
     if let Some(version) = version_of(&input) {
         *cni_version = version;
     }
     let environment = environment?;
-    match environment.command {
-        Command::Version => Ok(Some(version(&input))),
-        _ => execute(name, &environment, &input),
+    match sandbox {
+        None => Ok(Some(version(&input))),
+        Some(sandbox) => {
+            let sandbox = sandbox?;
+            execute(name, &environment, &input, &sandbox)
+        }
     }
+}
+
+/// The sandbox, which prepares the plugin `name` while standard input is read.
+fn start(name: &str) -> Result<ManuallyDrop<Arc<Sandbox>>, Error> {
+    let audit_reads = std::env::var_os(AUDIT_READS).is_some_and(|value| value == "1");
+    let sandbox = Sandbox::new(Paths::from_environment(), audit_reads)?;
+    sandbox.prepare(name);
+    // The process ends with this call, which is faster than to free code and engine.
+    Ok(ManuallyDrop::new(sandbox))
 }
 
 fn read_input() -> Result<String, Error> {
@@ -97,7 +114,12 @@ fn version(input: &str) -> Value {
     version_result(requested)
 }
 
-fn execute(name: &str, environment: &Environment, input: &str) -> Result<Option<Value>, Error> {
+fn execute(
+    name: &str,
+    environment: &Environment,
+    input: &str,
+    sandbox: &Arc<Sandbox>,
+) -> Result<Option<Value>, Error> {
     if input.trim().is_empty() {
         return Err(Error::decoding_failure(
             "standard input is empty; expected the network configuration",
@@ -107,17 +129,14 @@ fn execute(name: &str, environment: &Environment, input: &str) -> Result<Option<
     let version = config.version()?;
     environment.command.check_version(version)?;
     let attachment = Attachment::from_environment(environment)?;
-    let audit_reads = std::env::var_os(AUDIT_READS).is_some_and(|value| value == "1");
-    // The process ends with this call, which is faster than to free code and engine.
-    let sandbox = ManuallyDrop::new(Sandbox::new(Paths::from_environment(), audit_reads)?);
     let result = match name {
-        OWN_NAME => pod::run(&sandbox, &config, environment, &attachment),
+        OWN_NAME => pod::run(sandbox, &config, environment, &attachment),
         plugin => {
             let command = environment.command;
             let source = source_of_call(sandbox.paths(), &config, &attachment.args)?;
             let bin_dirs: Vec<PathBuf> = environment.path.iter().map(PathBuf::from).collect();
             let ran = run_plugin(
-                &sandbox,
+                sandbox,
                 plugin,
                 command,
                 &attachment,

@@ -4,14 +4,14 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use wasmtime::component::{Component, Linker};
+use wasmtime::component::Component;
 use wasmtime::{Engine, Store};
 use weir_cni::{AddResult, Command, Error};
 use weir_grant::store::Configured;
 use weir_grant::{Limits, Namespace};
 use weir_host::bindings::PluginPre;
 use weir_host::bindings::weir::cni::cni;
-use weir_host::{Log, RunIpam, Setup, SharedIpam, State, add_to_linker, convert};
+use weir_host::{Log, RunIpam, Setup, SharedIpam, State, convert};
 use weir_kernel::Broker;
 use weir_kernel::store::StoreOwner;
 use weir_kit::{gate, house};
@@ -127,8 +127,7 @@ fn load(engine: &Engine, plugin: &str) -> PluginPre<State> {
     let code = fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}: run `make`", path.display()));
     // SAFETY: the build has compiled these bytes with this engine's settings.
     let component = unsafe { Component::deserialize(engine, &code) }.expect("code of this engine");
-    let mut linker = Linker::new(engine);
-    add_to_linker(&mut linker).expect("the contract");
+    let linker = weir_host::linker(engine, &component).expect("the contract");
     let ready = linker.instantiate_pre(&component).and_then(PluginPre::new);
     ready.expect("a plugin of this contract")
 }
