@@ -37,27 +37,22 @@ impl Victim {
             let point = nth * points / POINTS;
             let killed = self.kill(&node, Some(point));
             killed.with_context(|| format!("killed at point {point} of {points}"))?;
-            State::of(&node)?.assert_same(&before);
         }
+        // Once, since some of these run in an emulated machine: what one kill had left would still be there.
+        self.kill(&node, None)?;
+        State::of(&node)?.assert_same(&before);
         Ok(())
     }
 
-    /// One attachment, killed at a point of its ADD, if any, and deleted. Then the next ADD and DEL must succeed.
-    /// Returns how far ADD came.
+    /// One attachment, killed at a point of its ADD, if any, and deleted. Returns how far ADD came.
     fn kill(&self, node: &Node, point: Option<usize>) -> Result<usize> {
         let container = self.container(node)?;
         let before = container.links()?;
         let call = |command: &str| weir(node, self.plugin(), command, &container, &self.config);
-        let is_as_before = || -> Result<()> {
-            node.run(&call("DEL"))?.result();
-            assert_eq!(container.links()?, before, "links in the container");
-            assert_eq!(node.taken("crash"), [""; 0], "leases");
-            Ok(())
-        };
         let end = node.inside(|| call("ADD").run_until(point))?;
-        is_as_before()?;
-        node.run(&call("ADD"))?.result();
-        is_as_before()?;
+        node.run(&call("DEL"))?.result();
+        assert_eq!(container.links()?, before, "links in the container");
+        assert_eq!(node.taken("crash"), [""; 0], "leases");
         match end {
             End::Exited { status: 0, points } => Ok(points),
             End::Killed => Ok(point.unwrap_or_default()),
