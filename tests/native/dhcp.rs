@@ -128,15 +128,26 @@ impl Place {
         Ok(Client {
             place: self,
             container: self.world.node.container()?,
+            plugin: self.plugin(),
             is_ours,
             mac: mac.to_owned(),
         })
+    }
+
+    /// Gives the host an interface with a way to the server's bridge, for a `macvlan`, which does not reach its own master.
+    fn add_master(&self, name: &str) -> Result<()> {
+        let node = &self.world.node;
+        node.ip(&format!("link add {name} type veth peer name wire0"))?;
+        node.ip(&format!("link set wire0 master {BRIDGE} up"))?;
+        node.ip(&format!("link set {name} up"))?;
+        node.let_run_ipam("macvlan", DHCP)
     }
 }
 
 struct Client<'a> {
     place: &'a Place,
     container: Container,
+    plugin: Value,
     is_ours: bool,
     mac: String,
 }
@@ -144,7 +155,7 @@ struct Client<'a> {
 impl Client<'_> {
     /// With this result, for all but ADD.
     fn run(&self, command: &str, previous: &Value) -> Result<Outcome> {
-        let mut config = self.place.plugin();
+        let mut config = self.plugin.clone();
         config["cniVersion"] = json!("1.0.0");
         config["name"] = json!(NETWORK);
         config["runtimeConfig"] = json!({ "mac": self.mac });
@@ -152,12 +163,13 @@ impl Client<'_> {
             config["prevResult"] = previous.clone();
         }
         let World { node, .. } = &self.place.world;
+        let plugin = self.plugin["type"].as_str().context("a type")?;
         let call = if self.is_ours {
-            let mut call = weir(node, "bridge", command, &self.container, &config);
+            let mut call = weir(node, plugin, command, &self.container, &config);
             call.set("CNI_PATH", self.place.world.native());
             call
         } else {
-            reference("bridge", command, &self.container, &config)
+            reference(plugin, command, &self.container, &config)
         };
         node.run(&call)
     }
@@ -223,13 +235,12 @@ fn the_result_and_the_container_are_those_of_the_reference() -> Result<()> {
     Ok(())
 }
 
-/// The server has one address: the next container gets it only after it was released. The reference's `bridge` removes the
+/// The server has one address: the next container gets it only after it was released. The reference plugins remove the
 /// interface first, over which nothing can be released then.
-#[test]
-fn del_releases_the_lease() -> Result<()> {
-    let place = Place::with_addresses(1)?;
+fn releases_the_lease(place: &Place, plugin: &Value) -> Result<()> {
     for nth in 0..2 {
-        let client = place.client(true, &format!("0a:00:00:00:74:{nth:02x}"))?;
+        let mut client = place.client(true, &format!("0a:00:00:00:74:{nth:02x}"))?;
+        client.plugin = plugin.clone();
         let result = client.run("ADD", &Value::Null)?.result();
         assert_eq!(result["ips"][0]["address"], "10.73.0.10/24", "{nth}");
         let deleted = client.run("DEL", &result)?;
@@ -237,6 +248,22 @@ fn del_releases_the_lease() -> Result<()> {
         assert_eq!(client.container.links()?, ["lo"]);
     }
     Ok(())
+}
+
+#[test]
+fn del_releases_the_lease() -> Result<()> {
+    let place = Place::with_addresses(1)?;
+    releases_the_lease(&place, &place.plugin())
+}
+
+#[test]
+fn del_releases_the_lease_of_an_interface_over_a_master() -> Result<()> {
+    let place = Place::with_addresses(1)?;
+    place.add_master("eth1")?;
+    let mut plugin = place.plugin();
+    plugin["type"] = json!("macvlan");
+    plugin["master"] = json!("eth1");
+    releases_the_lease(&place, &plugin)
 }
 
 /// By the list, and with what weir remembers.

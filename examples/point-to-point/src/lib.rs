@@ -9,9 +9,7 @@
 
 use weir_sdk::config::Ipam;
 use weir_sdk::veth::{self, Settings};
-use weir_sdk::{
-    AddResult, Error, GcRequest, Plugin, Request, StatusRequest, check, point_to_point, sysctl,
-};
+use weir_sdk::{AddResult, Error, MainConfig, MainPlugin, Request, point_to_point, sysctl};
 
 /// The plugin.
 pub struct PointToPoint;
@@ -22,7 +20,13 @@ pub struct Config {
     pub ipam: Ipam,
 }
 
-impl Plugin for PointToPoint {
+impl MainConfig for Config {
+    fn ipam(&self) -> &Ipam {
+        &self.ipam
+    }
+}
+
+impl MainPlugin for PointToPoint {
     type Config = Config;
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
@@ -35,26 +39,12 @@ impl Plugin for PointToPoint {
         Ok(result)
     }
 
-    /// The address is free only after nothing uses it.
-    fn del(request: Request<Config>) -> Result<(), Error> {
-        veth::delete(&request)?;
-        request.config.ipam.del()
+    fn del(request: &Request<Config>) -> Result<(), Error> {
+        veth::delete(request)
     }
 
-    fn check(request: Request<Config>) -> Result<(), Error> {
-        let previous = check::previous(&request)?;
-        request.config.ipam.check()?;
-        veth::check(&request, previous)?;
-        check::addresses(&request.ifname, &previous.ips)?;
-        check::routes(previous)
-    }
-
-    fn status(request: StatusRequest<Config>) -> Result<(), Error> {
-        request.config.ipam.status()
-    }
-
-    fn gc(request: GcRequest<Config>) -> Result<(), Error> {
-        request.config.ipam.gc()
+    fn check(request: &Request<Config>) -> Result<(), Error> {
+        veth::attached(request).map(drop)
     }
 }
 

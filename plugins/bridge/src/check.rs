@@ -13,10 +13,8 @@ use crate::config::Config;
 pub fn check(request: &Request<Config>) -> Result<(), Error> {
     let previous = check::previous(request)?;
     let bridge = check_bridge(request, previous)?;
-    let veth = veth::check(request, previous)?;
+    let veth = veth::attached(request)?;
     check_port(&bridge, &veth.host)?;
-    check::addresses(&request.ifname, &previous.ips)?;
-    check::routes(previous)?;
     if veth::is_named_by_us(request, &veth.host.name) {
         check_filters(request, previous, &veth)
     } else {

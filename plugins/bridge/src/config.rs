@@ -4,7 +4,7 @@ use weir_sdk::cni::validate_interface_name;
 use weir_sdk::config::mac::{self, MacKey};
 use weir_sdk::config::{ArgsKey, DnsKeys, Ipam};
 use weir_sdk::link::BridgeVlan;
-use weir_sdk::{Args, Error, Mac, masquerade};
+use weir_sdk::{Args, Error, Mac, MainConfig, masquerade};
 
 /// The highest VLAN id that may be used (IEEE 802.1Q reserves 4095).
 const VLAN_MAX: u16 = 4094;
@@ -121,23 +121,6 @@ impl Config {
         mac::requested(&self.runtime_config, &self.args.cni, args)
     }
 
-    /// Checks what the types do not say. Errors have code 7 and begin with the key.
-    pub fn validate(&self) -> Result<(), Error> {
-        self.validate_names()?;
-        self.validate_vlans()?;
-        masquerade::validate_backend(&self.ip_masq_backend)?;
-        if self.hairpin_mode && self.promisc_mode {
-            let msg = "hairpinMode and promiscMode cannot both be true: choose one";
-            return Err(invalid(msg));
-        }
-        if self.disable_container_interface && self.ipam.is_configured() {
-            let msg = "disableContainerInterface: an interface that is down cannot have the \
-                       addresses of ipam: remove one of the two keys";
-            return Err(invalid(msg));
-        }
-        Ok(())
-    }
-
     fn validate_names(&self) -> Result<(), Error> {
         validate_interface_name(&self.bridge)
             .map_err(|error| invalid(format!("bridge: {}", error.msg)))?;
@@ -161,6 +144,28 @@ impl Config {
         let trunk = self.vlan_trunk.as_deref().unwrap_or_default();
         for (index, item) in trunk.iter().enumerate() {
             item.validate(&format!("vlanTrunk[{index}]"))?;
+        }
+        Ok(())
+    }
+}
+
+impl MainConfig for Config {
+    fn ipam(&self) -> &Ipam {
+        &self.ipam
+    }
+
+    fn validate(&self) -> Result<(), Error> {
+        self.validate_names()?;
+        self.validate_vlans()?;
+        masquerade::validate_backend(&self.ip_masq_backend)?;
+        if self.hairpin_mode && self.promisc_mode {
+            let msg = "hairpinMode and promiscMode cannot both be true: choose one";
+            return Err(invalid(msg));
+        }
+        if self.disable_container_interface && self.ipam.is_configured() {
+            let msg = "disableContainerInterface: an interface that is down cannot have the \
+                       addresses of ipam: remove one of the two keys";
+            return Err(invalid(msg));
         }
         Ok(())
     }

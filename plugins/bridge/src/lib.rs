@@ -17,9 +17,7 @@ mod gateway;
 mod veth;
 
 use weir_sdk::owner::Owner;
-use weir_sdk::{
-    AddResult, Error, GcRequest, Plugin, Request, StatusRequest, interface, masquerade, route,
-};
+use weir_sdk::{AddResult, Error, GcRequest, MainPlugin, Request, interface, masquerade, route};
 
 use config::Config;
 
@@ -29,7 +27,7 @@ pub struct Bridge;
 /// Where the container's interface is in the result: after the bridge and the host's end.
 const CONTAINER_INTERFACE: u32 = 2;
 
-impl Plugin for Bridge {
+impl MainPlugin for Bridge {
     type Config = Config;
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
@@ -61,45 +59,32 @@ impl Plugin for Bridge {
         Ok(result)
     }
 
-    fn del(request: Request<Config>) -> Result<(), Error> {
+    fn del(request: &Request<Config>) -> Result<(), Error> {
         let config = &request.config;
-        let owner = Owner::of(&request);
+        let owner = Owner::of(request);
         let previous = request.previous.as_ref();
-
-        config.ipam.del_with(|| {
-            let steps = [
-                // The kernel frees what it removes from tables while it takes the pair apart.
-                config.ip_masq.then(|| masquerade::remove(&owner, previous)),
-                Some(weir_sdk::veth::delete(&request)),
-                config
-                    .macspoofchk
-                    .then(|| antispoof::remove(&owner, previous)),
-            ];
-            steps.into_iter().flatten().collect()
-        })
-    }
-
-    fn check(request: Request<Config>) -> Result<(), Error> {
-        request.config.ipam.check()?;
-        check::check(&request)
-    }
-
-    fn status(request: StatusRequest<Config>) -> Result<(), Error> {
-        request.config.ipam.status()
-    }
-
-    fn gc(request: GcRequest<Config>) -> Result<(), Error> {
-        let config = &request.config;
         let steps = [
-            config.macspoofchk.then(|| antispoof::retain(&request)),
-            config.ip_masq.then(|| masquerade::retain(&request)),
-            Some(config.ipam.gc()),
+            // The kernel frees what it removes from tables while it takes the pair apart.
+            config.ip_masq.then(|| masquerade::remove(&owner, previous)),
+            Some(weir_sdk::veth::delete(request)),
+            config
+                .macspoofchk
+                .then(|| antispoof::remove(&owner, previous)),
         ];
         steps.into_iter().flatten().collect()
     }
 
-    fn validate(config: &Config) -> Result<(), Error> {
-        config.validate()
+    fn check(request: &Request<Config>) -> Result<(), Error> {
+        check::check(request)
+    }
+
+    fn gc(request: &GcRequest<Config>) -> Result<(), Error> {
+        let config = &request.config;
+        let steps = [
+            config.macspoofchk.then(|| antispoof::retain(request)),
+            config.ip_masq.then(|| masquerade::retain(request)),
+        ];
+        steps.into_iter().flatten().collect()
     }
 }
 

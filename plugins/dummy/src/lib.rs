@@ -8,9 +8,7 @@ mod tests;
 
 use weir_sdk::config::{DnsKeys, Ipam};
 use weir_sdk::link::{NewKind, NewLink};
-use weir_sdk::{
-    AddResult, Error, GcRequest, Namespace, Plugin, Request, StatusRequest, check, interface,
-};
+use weir_sdk::{AddResult, Error, MainConfig, MainPlugin, Namespace, Request, check, interface};
 
 /// The plugin.
 pub struct Dummy;
@@ -25,13 +23,24 @@ pub struct Config {
     pub dns: DnsKeys,
 }
 
+impl MainConfig for Config {
+    fn ipam(&self) -> &Ipam {
+        &self.ipam
+    }
+
+    fn validate(&self) -> Result<(), Error> {
+        let why = "an interface that drops all packets is there for its addresses";
+        self.ipam.require(why)
+    }
+}
+
 /// The kind of the interface.
 const KIND: &str = "dummy";
 
 /// Where the interface is in the result.
 const INTERFACE: u32 = 0;
 
-impl Plugin for Dummy {
+impl MainPlugin for Dummy {
     type Config = Config;
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
@@ -46,29 +55,12 @@ impl Plugin for Dummy {
         Ok(result)
     }
 
-    fn del(request: Request<Config>) -> Result<(), Error> {
-        interface::delete_own(&request, KIND)?;
-        // Last: the address must not be free while something still uses it.
-        request.config.ipam.del()
+    fn del(request: &Request<Config>) -> Result<(), Error> {
+        interface::delete_own(request, KIND)
     }
 
-    fn check(request: Request<Config>) -> Result<(), Error> {
-        request.config.ipam.check()?;
-        check::attached(&request, KIND).map(drop)
-    }
-
-    fn status(request: StatusRequest<Config>) -> Result<(), Error> {
-        request.config.ipam.status()
-    }
-
-    fn gc(request: GcRequest<Config>) -> Result<(), Error> {
-        request.config.ipam.gc()
-    }
-
-    fn validate(config: &Config) -> Result<(), Error> {
-        config
-            .ipam
-            .require("an interface that drops all packets is there for its addresses")
+    fn check(request: &Request<Config>) -> Result<(), Error> {
+        check::attached(request, KIND).map(drop)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use weir_sdk::link::{self, Changes};
 use weir_sdk::testing::{FakeHost, Invocation, SANDBOX};
-use weir_sdk::{AddResult, Code, ErrorCode, IpConfig, Namespace, address, codes, sysctl};
+use weir_sdk::{Code, ErrorCode, Namespace, address, codes, sysctl};
 
 use super::Dummy;
 
@@ -11,21 +11,8 @@ const CONFIG: &str = r#"{"type": "dummy", "ipam": {"type": "static"}}"#;
 /// A host whose IPAM plugin assigns an address of each family.
 fn host() -> FakeHost {
     let host = FakeHost::new();
-    let ip = |address: &str| IpConfig {
-        interface: None,
-        address: address.parse().unwrap(),
-        gateway: None,
-    };
-    host.answer_ipam(Ok(AddResult {
-        ips: vec![ip("10.1.0.5/24"), ip("fd00::5/64")],
-        ..AddResult::default()
-    }));
+    host.assign(&[("10.1.0.5/24", ""), ("fd00::5/64", "")], &[]);
     host
-}
-
-fn links() -> Vec<String> {
-    let links = link::list(Namespace::Container, None, None).unwrap();
-    links.into_iter().map(|link| link.name).collect()
 }
 
 #[test]
@@ -55,7 +42,7 @@ fn what_add_makes_passes_check_and_goes_with_del() {
     let attached = Invocation::new(CONFIG).with_previous(result);
     host.check::<Dummy>(&attached).unwrap();
     host.del::<Dummy>(&attached).unwrap();
-    assert_eq!(links(), ["lo"]);
+    assert_eq!(host.link_names(Namespace::Container), ["lo"]);
     host.del::<Dummy>(&attached).unwrap();
 }
 
@@ -73,7 +60,7 @@ fn del_finds_the_interface_under_another_name_and_leaves_others_alone() {
         link::update(Namespace::Container, "eth0", renamed).unwrap();
     });
     host.del::<Dummy>(&Invocation::new(CONFIG)).unwrap();
-    assert_eq!(links(), ["lo", "net1"]);
+    assert_eq!(host.link_names(Namespace::Container), ["lo", "net1"]);
     host.remove_container();
     host.forget_calls();
     host.del::<Dummy>(&other).unwrap();
@@ -111,7 +98,7 @@ fn an_add_that_fails_anywhere_leaves_nothing() {
         let host = host();
         host.fail_next(function, ErrorCode::Invalid);
         host.add::<Dummy>(&Invocation::new(CONFIG)).unwrap_err();
-        assert_eq!(links(), ["lo"], "{function}");
+        assert_eq!(host.link_names(Namespace::Container), ["lo"], "{function}");
     }
 }
 
@@ -136,4 +123,9 @@ fn status_and_gc_are_the_ipam_plugins() {
     }
     host.status::<Dummy>(&Invocation::new(CONFIG)).unwrap_err();
     host.gc::<Dummy>(&Invocation::new(CONFIG), &[]).unwrap_err();
+}
+
+#[test]
+fn del_releases_the_address_last_and_by_dhcp_first() {
+    host().assert_order_of_del::<Dummy>(CONFIG, "link.delete");
 }

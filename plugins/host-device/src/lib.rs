@@ -53,9 +53,12 @@ impl Plugin for HostDevice {
     }
 
     fn del(request: Request<Config>) -> Result<(), Error> {
-        let moved = moves::move_out(&request);
+        let mut moved = Ok(());
         // Also where the device is gone, or cannot come back: nothing uses the address any more.
-        let released = request.config.ipam.del();
+        let released = request.config.ipam.del_with(|| {
+            moved = moves::move_out(&request);
+            Ok(())
+        });
         moved.and(released)
     }
 

@@ -2,7 +2,7 @@
 
 use weir_sdk::link::{self, Changes, Link};
 use weir_sdk::testing::{FakeHost, Invocation};
-use weir_sdk::{AddResult, ErrorCode, IpConfig, Namespace, address, codes, device::Device};
+use weir_sdk::{AddResult, Namespace, address, codes, device::Device};
 
 use super::HostDevice;
 
@@ -21,14 +21,7 @@ fn host() -> FakeHost {
         })
         .unwrap();
     });
-    host.answer_ipam(Ok(AddResult {
-        ips: vec![IpConfig {
-            interface: None,
-            address: "10.1.0.5/24".parse().unwrap(),
-            gateway: None,
-        }],
-        ..AddResult::default()
-    }));
+    host.assign(&[("10.1.0.5/24", "")], &[]);
     host
 }
 
@@ -163,9 +156,7 @@ fn an_add_that_fails_anywhere_leaves_the_device_on_the_host() {
         "address.add",
     ] {
         let host = host();
-        host.fail_next(function, ErrorCode::Exhausted);
-        host.add::<HostDevice>(&Invocation::new(CONFIG))
-            .expect_err(function);
+        host.add_failing_at::<HostDevice>(function, &Invocation::new(CONFIG));
         let back = nic(Namespace::Host, "nic0");
         assert_eq!((back.up, &*back.alias), (true, ""), "{function}");
     }
@@ -259,4 +250,9 @@ fn a_device_that_came_back_with_the_namespace_gets_its_name_back() {
     host.remove_container();
     host.del::<HostDevice>(&Invocation::new(CONFIG)).unwrap();
     assert_eq!(nic(Namespace::Host, "nic0").mtu, 9000);
+}
+
+#[test]
+fn del_releases_the_address_last_and_by_dhcp_first() {
+    host().assert_order_of_del::<HostDevice>(CONFIG, "link.move");
 }

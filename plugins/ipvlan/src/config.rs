@@ -1,9 +1,9 @@
 //! The configuration, key by key.
 
-use weir_sdk::Error;
 use weir_sdk::config::{DnsKeys, Ipam};
 use weir_sdk::link::IpvlanMode;
 use weir_sdk::lower::Master;
+use weir_sdk::{Error, MainConfig};
 
 /// A plugin configuration of the type `ipvlan`.
 #[weir_sdk::config(rename_all = "camelCase", default)]
@@ -26,10 +26,7 @@ pub struct Config {
 impl Config {
     /// Returns which interface is the master, as far as the configuration says.
     pub fn master(&self) -> Master<'_> {
-        Master {
-            name: &self.master,
-            in_container: self.link_in_container,
-        }
+        Master::new(&self.master, self.link_in_container)
     }
 
     /// Returns the mode. Errors: code 7.
@@ -43,9 +40,14 @@ impl Config {
             ))),
         }
     }
+}
 
-    /// Checks what the types do not say. Errors have code 7 and begin with the key.
-    pub fn validate(&self) -> Result<(), Error> {
+impl MainConfig for Config {
+    fn ipam(&self) -> &Ipam {
+        &self.ipam
+    }
+
+    fn validate(&self) -> Result<(), Error> {
         self.master().validate()?;
         self.mode().map(drop)
     }

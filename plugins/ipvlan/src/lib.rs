@@ -10,7 +10,7 @@ mod tests;
 
 use weir_sdk::link::{Details, NewIpvlan, NewKind};
 use weir_sdk::lower::{self, Lower, Master, Settings};
-use weir_sdk::{AddResult, Error, GcRequest, Plugin, Request, StatusRequest, check, interface};
+use weir_sdk::{AddResult, Error, MainPlugin, Request, check, interface};
 
 use config::Config;
 
@@ -20,7 +20,7 @@ pub struct Ipvlan;
 /// The kind of the container's interface.
 const KIND: &str = "ipvlan";
 
-impl Plugin for Ipvlan {
+impl MainPlugin for Ipvlan {
     type Config = Config;
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
@@ -43,37 +43,20 @@ impl Plugin for Ipvlan {
         };
         lower::notify(&link);
         lower::configure(&lower, &link, &assigned)?;
-        let mut result = lower::result(&request, &link, assigned);
-        config.dns.apply(&mut result.dns);
-        Ok(result)
+        Ok(lower::result(&request, &link, assigned, &config.dns))
     }
 
-    fn del(request: Request<Config>) -> Result<(), Error> {
-        interface::delete_own(&request, KIND)?;
-        // Last: the address must not be free while something still uses it.
-        request.config.ipam.del()
+    fn del(request: &Request<Config>) -> Result<(), Error> {
+        interface::delete_own(request, KIND)
     }
 
-    fn check(request: Request<Config>) -> Result<(), Error> {
+    fn check(request: &Request<Config>) -> Result<(), Error> {
         let config = &request.config;
-        config.ipam.check()?;
-        let link = lower::check(&request, config.master(), KIND)?;
+        let link = lower::check(request, request.config.master(), KIND)?;
         match link.details {
             Details::Ipvlan(mode) => check::property(&link, "mode", config.mode()?, mode),
             _ => Ok(()),
         }
-    }
-
-    fn status(request: StatusRequest<Config>) -> Result<(), Error> {
-        request.config.ipam.status()
-    }
-
-    fn gc(request: GcRequest<Config>) -> Result<(), Error> {
-        request.config.ipam.gc()
-    }
-
-    fn validate(config: &Config) -> Result<(), Error> {
-        config.validate()
     }
 }
 

@@ -22,10 +22,7 @@ fn ip(address: &str) -> IpConfig {
 fn host() -> FakeHost {
     let host = FakeHost::new();
     host.create_interface(Namespace::Host, "eth1").unwrap();
-    host.answer_ipam(Ok(AddResult {
-        ips: vec![ip("10.1.0.5/24")],
-        ..AddResult::default()
-    }));
+    host.assign(&[("10.1.0.5/24", "")], &[]);
     host
 }
 
@@ -124,4 +121,9 @@ fn a_mode_that_would_change_that_of_others_is_refused() {
     let error = host.add::<Ipvlan>(&Invocation::new(l2)).unwrap_err();
     assert_eq!(error.code, Code::TRY_AGAIN_LATER);
     assert!(error.msg.contains("in another mode"), "{error}");
+}
+
+#[test]
+fn del_releases_the_address_last_and_by_dhcp_first() {
+    host().assert_order_of_del::<Ipvlan>(CONFIG, "link.delete");
 }

@@ -4,7 +4,7 @@ use weir_sdk::config::mac::{self, MacKey};
 use weir_sdk::config::{ArgsKey, DnsKeys, Ipam};
 use weir_sdk::link::MacvlanMode;
 use weir_sdk::lower::Master;
-use weir_sdk::{Args, Error, Mac};
+use weir_sdk::{Args, Error, Mac, MainConfig};
 
 /// A plugin configuration of the type `macvlan`.
 #[weir_sdk::config(rename_all = "camelCase", default)]
@@ -35,10 +35,7 @@ pub struct Config {
 impl Config {
     /// Returns which interface is the master.
     pub fn master(&self) -> Master<'_> {
-        Master {
-            name: &self.master,
-            in_container: self.link_in_container,
-        }
+        Master::new(&self.master, self.link_in_container)
     }
 
     /// Returns the mode. Errors: code 7.
@@ -56,15 +53,16 @@ impl Config {
 
     /// Returns the requested MAC: of the runtime, else of the arguments, else of the key `mac`.
     pub fn mac(&self, args: &Args) -> Result<Option<Mac>, Error> {
-        let requested = mac::requested(&self.runtime_config, &self.args.cni, args)?;
-        if requested.is_some() || self.mac.is_empty() {
-            return Ok(requested);
-        }
-        mac::usable("mac", &self.mac).map(Some)
+        mac::requested_or(&self.mac, &self.runtime_config, &self.args.cni, args)
+    }
+}
+
+impl MainConfig for Config {
+    fn ipam(&self) -> &Ipam {
+        &self.ipam
     }
 
-    /// Checks what the types do not say. Errors have code 7 and begin with the key.
-    pub fn validate(&self) -> Result<(), Error> {
+    fn validate(&self) -> Result<(), Error> {
         self.master().validate()?;
         self.mode().map(drop)
     }

@@ -4,7 +4,7 @@ use weir_sdk::address;
 use weir_sdk::link::{self, Changes};
 use weir_sdk::route::{self, Route};
 use weir_sdk::testing::{FakeHost, Invocation, SANDBOX};
-use weir_sdk::{AddResult, Code, ErrorCode, IpConfig, IpNet, Namespace, codes, sysctl};
+use weir_sdk::{Code, IpNet, Namespace, codes, sysctl};
 
 use super::Macvlan;
 
@@ -20,22 +20,11 @@ fn net(text: &str) -> IpNet {
 fn host() -> FakeHost {
     let host = FakeHost::new();
     host.create_interface(Namespace::Host, "eth1").unwrap();
-    let ip = |address: &str, gateway: &str| IpConfig {
-        interface: None,
-        address: net(address),
-        gateway: gateway.parse().ok(),
-    };
-    host.answer_ipam(Ok(AddResult {
-        ips: vec![ip("10.1.0.5/24", "10.1.0.1"), ip("fd00::5/64", "fd00::1")],
-        routes: vec![weir_sdk::Route::new(net("0.0.0.0/0"), None)],
-        ..AddResult::default()
-    }));
+    host.assign(
+        &[("10.1.0.5/24", "10.1.0.1"), ("fd00::5/64", "fd00::1")],
+        &["0.0.0.0/0"],
+    );
     host
-}
-
-fn in_container() -> Vec<String> {
-    let links = link::list(Namespace::Container, None, None).unwrap();
-    links.into_iter().map(|link| link.name).collect()
 }
 
 #[test]
@@ -65,7 +54,7 @@ fn what_add_makes_passes_check_and_goes_with_del() {
     let attached = Invocation::new(CONFIG).with_previous(result);
     host.check::<Macvlan>(&attached).unwrap();
     host.del::<Macvlan>(&attached).unwrap();
-    assert_eq!(in_container(), ["lo"]);
+    assert_eq!(host.link_names(Namespace::Container), ["lo"]);
     host.del::<Macvlan>(&attached).unwrap();
 }
 
@@ -142,10 +131,8 @@ fn an_add_that_fails_anywhere_leaves_nothing() {
         "route.add",
     ] {
         let host = host();
-        host.fail_next(function, ErrorCode::Exhausted);
-        host.add::<Macvlan>(&Invocation::new(CONFIG))
-            .expect_err(function);
-        assert_eq!(in_container(), ["lo"], "{function}");
+        host.add_failing_at::<Macvlan>(function, &Invocation::new(CONFIG));
+        assert_eq!(host.link_names(Namespace::Container), ["lo"], "{function}");
     }
 }
 
@@ -181,9 +168,14 @@ fn del_works_after_a_rename_and_without_master_or_container() {
         link::update(Namespace::Container, "eth0", changes).unwrap();
     });
     host.del::<Macvlan>(&attached).unwrap();
-    assert_eq!(in_container(), ["lo"]);
+    assert_eq!(host.link_names(Namespace::Container), ["lo"]);
     host.arrange(|| link::delete(Namespace::Host, "eth1").unwrap());
     host.del::<Macvlan>(&attached).unwrap();
     host.remove_container();
     host.del::<Macvlan>(&attached).unwrap();
+}
+
+#[test]
+fn del_releases_the_address_last_and_by_dhcp_first() {
+    host().assert_order_of_del::<Macvlan>(CONFIG, "link.delete");
 }

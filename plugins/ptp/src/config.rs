@@ -1,7 +1,7 @@
 //! The configuration, key by key.
 
 use weir_sdk::config::{DnsKeys, Ipam};
-use weir_sdk::{Error, masquerade};
+use weir_sdk::{Error, MainConfig, masquerade};
 
 /// A plugin configuration of the type `ptp`.
 #[weir_sdk::config(rename_all = "camelCase", default)]
@@ -24,9 +24,14 @@ impl Config {
     pub fn mtu(&self) -> Option<u32> {
         Some(self.mtu).filter(|mtu| *mtu != 0)
     }
+}
 
-    /// Checks what the types do not say. Errors have code 7 and begin with the key.
-    pub fn validate(&self) -> Result<(), Error> {
+impl MainConfig for Config {
+    fn ipam(&self) -> &Ipam {
+        &self.ipam
+    }
+
+    fn validate(&self) -> Result<(), Error> {
         masquerade::validate_backend(&self.ip_masq_backend)?;
         self.ipam.require("a point-to-point link needs addresses")
     }

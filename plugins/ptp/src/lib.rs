@@ -12,8 +12,7 @@ mod tests;
 use weir_sdk::owner::Owner;
 use weir_sdk::veth::{self, Settings};
 use weir_sdk::{
-    AddResult, Error, GcRequest, Plugin, Request, StatusRequest, check, masquerade, point_to_point,
-    sysctl,
+    AddResult, Error, GcRequest, MainPlugin, Request, check, masquerade, point_to_point, sysctl,
 };
 
 use config::Config;
@@ -21,7 +20,7 @@ use config::Config;
 /// The plugin.
 pub struct Ptp;
 
-impl Plugin for Ptp {
+impl MainPlugin for Ptp {
     type Config = Config;
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
@@ -43,42 +42,28 @@ impl Plugin for Ptp {
         Ok(result)
     }
 
-    fn del(request: Request<Config>) -> Result<(), Error> {
-        request.config.ipam.del_with(|| {
-            // The kernel frees what is removed from its tables while it takes the pair apart.
-            if request.config.ip_masq {
-                masquerade::remove(&Owner::of(&request), request.previous.as_ref())?;
-            }
-            veth::delete(&request)
-        })
+    fn del(request: &Request<Config>) -> Result<(), Error> {
+        // The kernel frees what is removed from its tables while it takes the pair apart.
+        if request.config.ip_masq {
+            masquerade::remove(&Owner::of(request), request.previous.as_ref())?;
+        }
+        veth::delete(request)
     }
 
-    fn check(request: Request<Config>) -> Result<(), Error> {
-        request.config.ipam.check()?;
-        let previous = check::previous(&request)?;
-        let veth = veth::check(&request, previous)?;
-        check::addresses(&request.ifname, &previous.ips)?;
-        check::routes(previous)?;
-        if request.config.ip_masq && veth::is_named_by_us(&request, &veth.host.name) {
-            masquerade::check(&Owner::of(&request), &previous.ips)
+    fn check(request: &Request<Config>) -> Result<(), Error> {
+        let veth = veth::attached(request)?;
+        if request.config.ip_masq && veth::is_named_by_us(request, &veth.host.name) {
+            masquerade::check(&Owner::of(request), &check::previous(request)?.ips)
         } else {
             Ok(())
         }
     }
 
-    fn status(request: StatusRequest<Config>) -> Result<(), Error> {
-        request.config.ipam.status()
-    }
-
-    fn gc(request: GcRequest<Config>) -> Result<(), Error> {
+    fn gc(request: &GcRequest<Config>) -> Result<(), Error> {
         if request.config.ip_masq {
-            masquerade::retain(&request)?;
+            masquerade::retain(request)?;
         }
-        request.config.ipam.gc()
-    }
-
-    fn validate(config: &Config) -> Result<(), Error> {
-        config.validate()
+        Ok(())
     }
 }
 

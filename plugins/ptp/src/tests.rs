@@ -3,9 +3,7 @@
 use weir_sdk::firewall::{self, Family};
 use weir_sdk::route::{self, Filter};
 use weir_sdk::testing::{FakeHost, Invocation, SANDBOX};
-use weir_sdk::{
-    AddResult, Attachment, ErrorCode, IpConfig, IpNet, Namespace, Route, codes, link, sysctl,
-};
+use weir_sdk::{Attachment, ErrorCode, IpNet, Namespace, codes, sysctl};
 
 use super::Ptp;
 
@@ -19,22 +17,9 @@ fn net(text: &str) -> IpNet {
 /// A host whose IPAM plugin assigns an address of each family, and a route.
 fn host() -> FakeHost {
     let host = FakeHost::new();
-    let ip = |address: &str, gateway: &str| IpConfig {
-        interface: None,
-        address: net(address),
-        gateway: gateway.parse().ok(),
-    };
-    host.answer_ipam(Ok(AddResult {
-        ips: vec![ip("10.1.0.5/24", "10.1.0.1"), ip("fd00::5/64", "fd00::1")],
-        routes: vec![Route::new(net("0.0.0.0/0"), None)],
-        ..AddResult::default()
-    }));
+    let ips = [("10.1.0.5/24", "10.1.0.1"), ("fd00::5/64", "fd00::1")];
+    host.assign(&ips, &["0.0.0.0/0"]);
     host
-}
-
-fn links(namespace: Namespace) -> Vec<String> {
-    let links = link::list(namespace, None, None).unwrap();
-    links.into_iter().map(|link| link.name).collect()
 }
 
 fn destinations(namespace: Namespace) -> Vec<IpNet> {
@@ -82,8 +67,8 @@ fn what_add_makes_passes_check_and_goes_with_del() {
     let attached = Invocation::new(CONFIG).with_previous(result);
     host.check::<Ptp>(&attached).unwrap();
     host.del::<Ptp>(&attached).unwrap();
-    assert_eq!(links(Namespace::Host), ["lo"]);
-    assert_eq!(links(Namespace::Container), ["lo"]);
+    assert_eq!(host.link_names(Namespace::Host), ["lo"]);
+    assert_eq!(host.link_names(Namespace::Container), ["lo"]);
     assert!(destinations(Namespace::Host).is_empty());
     assert_eq!(masqueraded(), 0);
     host.del::<Ptp>(&attached).unwrap();
@@ -100,10 +85,8 @@ fn an_add_that_fails_anywhere_leaves_nothing() {
         "firewall.apply",
     ] {
         let host = host();
-        host.fail_next(function, ErrorCode::Exhausted);
-        host.add::<Ptp>(&Invocation::new(CONFIG))
-            .expect_err(function);
-        assert_eq!(links(Namespace::Host), ["lo"], "{function}");
+        host.add_failing_at::<Ptp>(function, &Invocation::new(CONFIG));
+        assert_eq!(host.link_names(Namespace::Host), ["lo"], "{function}");
         assert!(destinations(Namespace::Host).is_empty(), "{function}");
         assert_eq!(masqueraded(), 0, "{function}");
         let calls = host.calls();
@@ -115,14 +98,7 @@ fn an_add_that_fails_anywhere_leaves_nothing() {
 #[test]
 fn an_address_without_a_gateway_is_refused_before_anything_is_made() {
     let host = host();
-    host.answer_ipam(Ok(AddResult {
-        ips: vec![IpConfig {
-            interface: None,
-            address: net("10.1.0.5/24"),
-            gateway: None,
-        }],
-        ..AddResult::default()
-    }));
+    host.assign(&[("10.1.0.5/24", "")], &[]);
     let error = host.add::<Ptp>(&Invocation::new(CONFIG)).unwrap_err();
     assert_eq!(error.code, codes::NO_GATEWAY);
     assert_eq!(host.changes(), ["ipam.add", "ipam.del"]);
@@ -148,28 +124,20 @@ fn status_is_the_ipam_plugins() {
     host.status::<Ptp>(&Invocation::new(CONFIG)).unwrap_err();
 }
 
-/// An address is not free while something still uses it. DHCP gives it back over the interface.
 #[test]
 fn del_releases_the_address_last_and_by_dhcp_first() {
-    for (ipam, order) in [
-        ("host-local", ["link.delete", "ipam.del"]),
-        ("dhcp", ["ipam.del", "link.delete"]),
-    ] {
-        let host = host();
-        let config = CONFIG.replace("host-local", ipam);
-        let result = host.add::<Ptp>(&Invocation::new(&config)).unwrap();
-        host.forget_calls();
-        let attached = Invocation::new(&config).with_previous(result);
-        host.del::<Ptp>(&attached).unwrap();
-        let mut calls = host.calls();
-        calls.retain(|call| order.contains(&call.function));
-        let functions: Vec<&str> = calls.iter().map(|call| call.function).collect();
-        assert_eq!(functions, order, "{ipam}");
+    host().assert_order_of_del::<Ptp>(CONFIG, "link.delete");
+}
 
-        // The interface goes as well if the IPAM plugin fails.
+#[test]
+fn the_interface_goes_as_well_if_the_address_is_not_released() {
+    for ipam in ["host-local", "dhcp"] {
+        let host = host();
+        let invocation = Invocation::new(CONFIG.replace("host-local", ipam));
+        let result = host.add::<Ptp>(&invocation).unwrap();
         host.fail_next("ipam.del", ErrorCode::Exhausted);
-        host.add::<Ptp>(&Invocation::new(&config)).unwrap();
+        let attached = invocation.with_previous(result);
         host.del::<Ptp>(&attached).expect_err(ipam);
-        assert_eq!(links(Namespace::Container), ["lo"], "{ipam}");
+        assert_eq!(host.link_names(Namespace::Container), ["lo"], "{ipam}");
     }
 }

@@ -4,7 +4,7 @@ use weir_sdk::cni::validate_interface_name;
 use weir_sdk::config::mac::{self, MacKey};
 use weir_sdk::config::{ArgsKey, DnsKeys, Ipam};
 use weir_sdk::link::NewTap;
-use weir_sdk::{Args, Error, Mac};
+use weir_sdk::{Args, Error, Mac, MainConfig};
 
 /// A plugin configuration of the type `tap`.
 #[weir_sdk::config(rename_all = "camelCase", default)]
@@ -42,10 +42,7 @@ impl Config {
 
     /// Returns the requested MAC: of `runtimeConfig`, else of `args.cni`, else of `CNI_ARGS`, else of the key `mac`.
     pub fn mac(&self, args: &Args) -> Result<Option<Mac>, Error> {
-        match mac::requested(&self.runtime_config, &self.args.cni, args)? {
-            None if !self.mac.is_empty() => mac::usable("mac", &self.mac).map(Some),
-            requested => Ok(requested),
-        }
+        mac::requested_or(&self.mac, &self.runtime_config, &self.args.cni, args)
     }
 
     /// Returns what is a TAP device's alone.
@@ -57,9 +54,14 @@ impl Config {
             selinux_context: Some(self.selinux_context.clone()).filter(|text| !text.is_empty()),
         }
     }
+}
 
-    /// Checks what the types do not say. Errors have code 7 and begin with the key.
-    pub fn validate(&self) -> Result<(), Error> {
+impl MainConfig for Config {
+    fn ipam(&self) -> &Ipam {
+        &self.ipam
+    }
+
+    fn validate(&self) -> Result<(), Error> {
         if !self.mac.is_empty() {
             mac::usable("mac", &self.mac)?;
         }

@@ -9,9 +9,7 @@ mod tests;
 
 use weir_sdk::check::{self, wrong};
 use weir_sdk::link::{self, Link, NewKind, NewLink};
-use weir_sdk::{
-    AddResult, Context, Error, GcRequest, Namespace, Plugin, Request, StatusRequest, interface,
-};
+use weir_sdk::{AddResult, Context, Error, MainPlugin, Namespace, Request, interface};
 
 use config::Config;
 
@@ -24,7 +22,7 @@ const KIND: &str = "tun";
 /// Where the interface is in the result.
 const INTERFACE: u32 = 0;
 
-impl Plugin for Tap {
+impl MainPlugin for Tap {
     type Config = Config;
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
@@ -51,15 +49,12 @@ impl Plugin for Tap {
         Ok(result)
     }
 
-    fn del(request: Request<Config>) -> Result<(), Error> {
-        interface::delete_own(&request, KIND)?;
-        // Last: the address must not be free while something still uses it.
-        request.config.ipam.del()
+    fn del(request: &Request<Config>) -> Result<(), Error> {
+        interface::delete_own(request, KIND)
     }
 
-    fn check(request: Request<Config>) -> Result<(), Error> {
-        request.config.ipam.check()?;
-        let link = check::attached(&request, KIND)?;
+    fn check(request: &Request<Config>) -> Result<(), Error> {
+        let link = check::attached(request, KIND)?;
         match bridge(&request.config)? {
             Some(bridge) if link.master != Some(bridge.index) => Err(wrong(format!(
                 "`{}` is not a port of bridge `{}`",
@@ -67,18 +62,6 @@ impl Plugin for Tap {
             ))),
             _ => Ok(()),
         }
-    }
-
-    fn status(request: StatusRequest<Config>) -> Result<(), Error> {
-        request.config.ipam.status()
-    }
-
-    fn gc(request: GcRequest<Config>) -> Result<(), Error> {
-        request.config.ipam.gc()
-    }
-
-    fn validate(config: &Config) -> Result<(), Error> {
-        config.validate()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use weir_sdk::link::{self, Changes, NewBridge, NewLink, NewMaster};
 use weir_sdk::testing::{FakeHost, Invocation, SANDBOX};
-use weir_sdk::{AddResult, Code, ErrorCode, IpConfig, Namespace, codes, sysctl};
+use weir_sdk::{Code, ErrorCode, Namespace, codes, sysctl};
 
 use super::Tap;
 
@@ -13,15 +13,7 @@ const OF_BRIDGE: &str = r#"{"type": "tap", "bridge": "br0"}"#;
 /// A host whose IPAM plugin assigns an address.
 fn host() -> FakeHost {
     let host = FakeHost::new();
-    let ip = IpConfig {
-        interface: None,
-        address: "fd00::5/64".parse().unwrap(),
-        gateway: None,
-    };
-    host.answer_ipam(Ok(AddResult {
-        ips: vec![ip],
-        ..AddResult::default()
-    }));
+    host.assign(&[("fd00::5/64", "")], &[]);
     host
 }
 
@@ -31,11 +23,6 @@ fn make_bridge() {
         default_pvid: None,
     };
     link::create(NewLink::bridge(Namespace::Container, "br0", new)).unwrap();
-}
-
-fn links() -> Vec<String> {
-    let links = link::list(Namespace::Container, None, None).unwrap();
-    links.into_iter().map(|link| link.name).collect()
 }
 
 #[test]
@@ -56,7 +43,7 @@ fn a_device_of_layer_2_has_no_address_and_asks_no_ipam_plugin() {
     host.check::<Tap>(&attached).unwrap();
     host.del::<Tap>(&attached).unwrap();
     host.del::<Tap>(&attached).unwrap();
-    assert_eq!(links(), ["lo"]);
+    assert_eq!(host.link_names(Namespace::Container), ["lo"]);
     let calls = host.calls();
     assert!(
         !calls.iter().any(|call| call.function.starts_with("ipam.")),
@@ -116,7 +103,7 @@ fn a_link_that_is_not_a_bridge_takes_no_ports() {
     host.create_pair("veth0", "br0").unwrap();
     let error = host.add::<Tap>(&Invocation::new(OF_BRIDGE)).unwrap_err();
     assert!(error.msg.contains("has no bridge `br0`"), "{error}");
-    assert_eq!(links(), ["lo", "br0"]);
+    assert_eq!(host.link_names(Namespace::Container), ["lo", "br0"]);
 }
 
 #[test]
@@ -171,6 +158,15 @@ fn an_add_that_fails_anywhere_leaves_nothing() {
         // Only `arp_notify` can be done without.
         assert_eq!(added.is_ok(), function == "sysctl.write", "{function}");
         let left = if added.is_ok() { 2 } else { 1 };
-        assert_eq!(links().len(), left, "{function}");
+        assert_eq!(
+            host.link_names(Namespace::Container).len(),
+            left,
+            "{function}"
+        );
     }
+}
+
+#[test]
+fn del_releases_the_address_last_and_by_dhcp_first() {
+    host().assert_order_of_del::<Tap>(LAYER_3, "link.delete");
 }

@@ -1,8 +1,8 @@
 //! The configuration, key by key.
 
-use weir_sdk::Error;
 use weir_sdk::config::{DnsKeys, Ipam};
 use weir_sdk::lower::Master;
+use weir_sdk::{Error, MainConfig};
 
 /// A plugin configuration of the type `vlan`.
 #[weir_sdk::config(rename_all = "camelCase", default)]
@@ -28,10 +28,7 @@ const VLANS: std::ops::RangeInclusive<u16> = 1..=4094;
 impl Config {
     /// Returns which interface is the master.
     pub fn master(&self) -> Master<'_> {
-        Master {
-            name: &self.master,
-            in_container: self.link_in_container,
-        }
+        Master::new(&self.master, self.link_in_container)
     }
 
     /// Returns the VLAN id. Errors: code 7.
@@ -42,9 +39,14 @@ impl Config {
             Error::invalid_config(format!("vlanId: expected {first} to {last}, found {found}"))
         })
     }
+}
 
-    /// Checks what the types do not say. Errors have code 7 and begin with the key.
-    pub fn validate(&self) -> Result<(), Error> {
+impl MainConfig for Config {
+    fn ipam(&self) -> &Ipam {
+        &self.ipam
+    }
+
+    fn validate(&self) -> Result<(), Error> {
         if self.master.is_empty() {
             let msg = "master: missing: expected the name of the interface whose VLAN it is";
             return Err(Error::invalid_config(msg));

@@ -8,11 +8,10 @@ pub mod config;
 #[cfg(test)]
 mod tests;
 
+use weir_sdk::interface::Existing;
 use weir_sdk::link::{Details, Link, NewKind, NewVlan, VlanProtocol};
 use weir_sdk::lower::{self, Lower, Settings};
-use weir_sdk::{
-    AddResult, Error, GcRequest, Plugin, Request, StatusRequest, check, codes, interface,
-};
+use weir_sdk::{AddResult, Error, MainPlugin, Request, check, codes, interface};
 
 use config::Config;
 
@@ -22,7 +21,7 @@ pub struct Vlan;
 /// The kind of the container's interface.
 const KIND: &str = "vlan";
 
-impl Plugin for Vlan {
+impl MainPlugin for Vlan {
     type Config = Config;
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
@@ -31,42 +30,23 @@ impl Plugin for Vlan {
         let link = create(&request, &lower)?;
         let assigned = config.ipam.assign(lower::CONTAINER_INTERFACE)?;
         lower::configure(&lower, &link, &assigned)?;
-        let mut result = lower::result(&request, &link, assigned);
-        config.dns.apply(&mut result.dns);
-        Ok(result)
+        Ok(lower::result(&request, &link, assigned, &config.dns))
     }
 
-    fn del(request: Request<Config>) -> Result<(), Error> {
-        interface::delete_own(&request, KIND)?;
-        // Last: the address must not be free while something still uses it.
-        request.config.ipam.del()
+    fn del(request: &Request<Config>) -> Result<(), Error> {
+        interface::delete_own(request, KIND)
     }
 
-    fn check(request: Request<Config>) -> Result<(), Error> {
+    fn check(request: &Request<Config>) -> Result<(), Error> {
         let config = &request.config;
-        config.ipam.check()?;
-        let link = lower::check(&request, config.master(), KIND)?;
+        let link = lower::check(request, request.config.master(), KIND)?;
         if let Details::Vlan(id) = link.details {
             check::property(&link, "VLAN", config.vlan()?, id)?;
         }
-        let expected = if config.mtu == 0 {
-            link.mtu
-        } else {
-            config.mtu
-        };
-        check::property(&link, "MTU", expected, link.mtu)
-    }
-
-    fn status(request: StatusRequest<Config>) -> Result<(), Error> {
-        request.config.ipam.status()
-    }
-
-    fn gc(request: GcRequest<Config>) -> Result<(), Error> {
-        request.config.ipam.gc()
-    }
-
-    fn validate(config: &Config) -> Result<(), Error> {
-        config.validate()
+        match config.mtu {
+            0 => Ok(()),
+            expected => check::property(&link, "MTU", expected, link.mtu),
+        }
     }
 }
 
@@ -87,15 +67,13 @@ fn create(request: &Request<Config>, lower: &Lower) -> Result<Link, Error> {
         protocol: VlanProtocol::Ieee8021q,
     });
     let created = lower::create(request, lower, kind, settings);
-    created.map_err(|error| {
-        // An interface of the name in the container is the other reason.
-        let is_free = || matches!(request.find_container_interface(), Ok(None));
-        if error.code == codes::EXISTS && is_free() {
-            let msg = format!("vlanId: VLAN {id} is taken on master `{master}`");
-            let details = "a master has each VLAN once, on the host and in all containers together";
-            return Error::new(codes::EXISTS, msg).with_details(details);
+    created.map_err(|failed| {
+        if failed.existing != Some(Existing::Kind) {
+            return failed.error;
         }
-        error
+        let msg = format!("vlanId: VLAN {id} is taken on master `{master}`");
+        let details = "a master has each VLAN once, on the host and in all containers together";
+        Error::new(codes::EXISTS, msg).with_details(details)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use weir_sdk::link::{self, NewKind, NewLink, NewVlan, VlanProtocol};
 use weir_sdk::testing::{FakeHost, Invocation};
-use weir_sdk::{AddResult, Code, Namespace, codes};
+use weir_sdk::{Code, Namespace, codes};
 
 use super::Vlan;
 
@@ -13,14 +13,7 @@ const CONFIG: &str =
 fn host() -> FakeHost {
     let host = FakeHost::new();
     host.create_interface(Namespace::Host, "eth1").unwrap();
-    host.answer_ipam(Ok(AddResult {
-        ips: vec![weir_sdk::IpConfig {
-            interface: None,
-            address: "10.1.0.5/24".parse().unwrap(),
-            gateway: None,
-        }],
-        ..AddResult::default()
-    }));
+    host.assign(&[("10.1.0.5/24", "")], &[]);
     host
 }
 
@@ -83,4 +76,9 @@ fn a_master_that_is_down_is_said() {
         "master: interface `eth1` is down: set it up first"
     );
     assert!(host.changes().is_empty());
+}
+
+#[test]
+fn del_releases_the_address_last_and_by_dhcp_first() {
+    host().assert_order_of_del::<Vlan>(CONFIG, "link.delete");
 }

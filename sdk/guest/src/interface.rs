@@ -8,31 +8,71 @@ use crate::address::{self, NewAddress};
 use crate::link::{self, Link, NewLink};
 use crate::owner::Owner;
 use crate::{
-    AddResult, Context, Error, ErrorCode, Interface, IpConfig, Namespace, Outcome, Request, Route,
-    codes, log, neighbour, route, sysctl,
+    AddResult, Context, Error, ErrorCode, Interface, IpConfig, Namespace, OperationError, Outcome,
+    Request, Route, codes, log, neighbour, route, sysctl,
 };
 
 /// How long duplicate address detection may take, in milliseconds.
 const SETTLE_TIMEOUT: u32 = 10_000;
 
+/// An interface was not created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateError {
+    /// What exists already; none for any other reason.
+    pub existing: Option<Existing>,
+    /// The error of ADD: [`codes::EXISTS`] for what exists already.
+    pub error: Error,
+}
+
+/// What is in the way of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// An interface of that name in the container.
+    Name,
+    /// One that there can be once, such as that of a VLAN over its lower device.
+    Kind,
+}
+
+impl From<Error> for CreateError {
+    fn from(error: Error) -> Self {
+        let existing = None;
+        Self { existing, error }
+    }
+}
+
+impl From<CreateError> for Error {
+    fn from(failed: CreateError) -> Self {
+        failed.error
+    }
+}
+
 /// Creates the container's interface and sets it up. Its alias names the attachment, so that [`delete_own`] finds it
 /// when the container has renamed it.
-///
-/// Errors: [`codes::EXISTS`] for an interface of that name in the container.
-pub fn create<C>(request: &Request<C>, new: NewLink) -> Result<Link, Error> {
+pub fn create<C>(request: &Request<C>, new: NewLink) -> Result<Link, CreateError> {
     let created = link::create(NewLink {
         up: true,
         alias: Some(Owner::of(request).mark().to_owned()),
         ..new
     });
     let ifname = request.ifname.as_str();
-    if let Err(error) = &created
-        && error.code == ErrorCode::Exists
-    {
-        // A lower device may have one of its kind as well.
-        refuse_existing(ifname)?;
-    }
-    created.context(format!("cannot create `{ifname}`"))
+    created.map_err(|error| match error.code {
+        ErrorCode::Exists => existing(ifname, error),
+        _ => not_created(ifname, error).into(),
+    })
+}
+
+fn not_created(ifname: &str, error: OperationError) -> Error {
+    Error::from(error).with_prefix(format!("cannot create `{ifname}`"))
+}
+
+/// Tells which of the two it is that exists.
+fn existing(ifname: &str, error: OperationError) -> CreateError {
+    let (existing, error) = match refuse_existing(ifname) {
+        Err(error) => (Existing::Name, error),
+        Ok(()) => (Existing::Kind, not_created(ifname, error)),
+    };
+    let existing = Some(existing);
+    CreateError { existing, error }
 }
 
 /// Fails if the container has an interface of this name already, also one that the grant does not show.

@@ -49,9 +49,9 @@
 //! exactly the capabilities whose functions it calls, and the plugin's grant must have each of them.
 //!
 //! Above the capabilities is what plugins share. A chained plugin begins with [`Request::chained`] and
-//! [`Request::container_interface`]. A main plugin has [`config::Ipam`] for the addresses, [`veth`] for an attachment's
-//! pair, [`lower`] for an interface over a device of the host, [`point_to_point`] and [`interface`] for what the ends get, [`masquerade`], [`owner`] and [`firewall::owned`] for
-//! what belongs to an attachment. Both have [`check`] for CHECK. An IPAM plugin has [`ipam`]: ranges and leases.
+//! [`Request::container_interface`]. A main plugin is a [`MainPlugin`]: it has [`config::Ipam`] for the addresses, [`veth`]
+//! for an attachment's pair, [`lower`] for an interface over a device of the host, [`point_to_point`] and [`interface`] for
+//! what the ends get, [`masquerade`], [`owner`] and [`firewall::owned`] for what belongs to an attachment. Both have [`check`] for CHECK. An IPAM plugin has [`ipam`]: ranges and leases.
 //!
 //! Operations fail with an [`OperationError`], which `?` turns into a CNI [`Error`]; [`codes`] says
 //! into which code.
@@ -75,6 +75,7 @@ pub mod ipam;
 pub mod link;
 pub mod log;
 pub mod lower;
+mod main_plugin;
 pub mod masquerade;
 pub mod neighbour;
 pub mod owner;
@@ -95,6 +96,7 @@ pub mod veth;
 pub use bindings::OperationError;
 pub use bindings::weir::cni::types::{ErrorCode, IpFamily, LinkReference, Namespace};
 pub use error::{Context, Outcome, Result};
+pub use main_plugin::{MainConfig, MainPlugin};
 pub use plugin::{Component, Package, Plugin, World};
 #[doc(hidden)]
 pub use plugin::{library_name, library_name_length};

@@ -1,12 +1,12 @@
 //! The container's interface over a lower device, its master: what the plugins `macvlan`, `ipvlan` and `vlan` share.
 //!
 //! ```no_run
-//! # use weir_sdk::config::Ipam;
+//! # use weir_sdk::config::{DnsKeys, Ipam};
 //! # use weir_sdk::link::{MacvlanMode, NewKind, NewMacvlan};
 //! # use weir_sdk::lower::{self, Master, Settings};
 //! # use weir_sdk::{AddResult, Error, Request};
 //! # fn add(request: Request<()>, ipam: Ipam) -> Result<AddResult, Error> {
-//! let master = Master { name: "eth1", in_container: false };
+//! let master = Master::new("eth1", false);
 //! let lower = master.find()?;
 //! let kind = NewKind::Macvlan(NewMacvlan {
 //!     lower: (&lower.link).into(),
@@ -17,13 +17,15 @@
 //! let link = lower::create(&request, &lower, kind, Settings::default())?;
 //! let assigned = ipam.assign(lower::CONTAINER_INTERFACE)?;
 //! lower::configure(&lower, &link, &assigned)?;
-//! # Ok(lower::result(&request, &link, assigned))
+//! # Ok(lower::result(&request, &link, assigned, &DnsKeys::default()))
 //! # }
 //! ```
 
 use weir_cni::{Mac, validate_interface_name};
 
 use crate::check::{self, wrong};
+use crate::config::DnsKeys;
+use crate::interface::CreateError;
 use crate::link::{self, Link, NewKind, NewLink, OperState};
 use crate::route::{self, Filter, MAIN_TABLE};
 use crate::{
@@ -60,7 +62,12 @@ pub struct Settings {
     pub mac: Option<Mac>,
 }
 
-impl Master<'_> {
+impl<'a> Master<'a> {
+    /// Names a master by the values of the keys `master` and `linkInContainer`.
+    pub fn new(name: &'a str, in_container: bool) -> Self {
+        Master { name, in_container }
+    }
+
     /// Checks the name. Errors: code 7, with the key.
     pub fn validate(&self) -> Result<(), Error> {
         if self.name.is_empty() {
@@ -171,14 +178,13 @@ impl Lower {
 
 /// Creates the container's interface and sets it up. A failure leaves nothing behind.
 ///
-/// Errors: code 7 for an MTU above the master's; [`codes::EXISTS`] for an interface of that name in the container, and for
-/// what the kernel allows once on a master; the kernel's reason.
+/// Errors: code 7 for an MTU above the master's; those of [`interface::create`].
 pub fn create<C>(
     request: &Request<C>,
     lower: &Lower,
     kind: NewKind,
     settings: Settings,
-) -> Result<Link, Error> {
+) -> Result<Link, CreateError> {
     lower.check_mtu(settings.mtu)?;
     let created = interface::create(
         request,
@@ -188,7 +194,12 @@ pub fn create<C>(
             ..NewLink::new(Namespace::Container, &request.ifname, kind)
         },
     );
-    created.context(format!("master `{}`", lower.link.name))
+    created.map_err(|failed| CreateError {
+        error: failed
+            .error
+            .with_prefix(format!("master `{}`", lower.link.name)),
+        ..failed
+    })
 }
 
 /// Has the interface announce its addresses whenever it comes up.
@@ -214,13 +225,20 @@ pub fn configure(lower: &Lower, link: &Link, result: &AddResult) -> Result<(), E
 
 /// Returns a result with the interface, of what was assigned: the addresses and routes. The DNS settings are the
 /// configuration's alone, as with the reference plugins.
-pub fn result<C>(request: &Request<C>, link: &Link, assigned: AddResult) -> AddResult {
-    AddResult {
+pub fn result<C>(
+    request: &Request<C>,
+    link: &Link,
+    assigned: AddResult,
+    dns: &DnsKeys,
+) -> AddResult {
+    let mut result = AddResult {
         interfaces: vec![interface::of_container(link, request.sandbox.clone())],
         ips: assigned.ips,
         routes: assigned.routes,
         ..AddResult::default()
-    }
+    };
+    dns.apply(&mut result.dns);
+    result
 }
 
 /// CHECK: fails unless the interface is as ADD left it, and over the master, if the configuration names it. Returns it.

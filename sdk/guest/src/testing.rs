@@ -79,7 +79,7 @@ use crate::bindings::fake::{self, Host, Machine};
 use crate::bindings::weir::cni::cni::Failure;
 use crate::device::Device;
 use crate::link::{self, NewKind, NewLink, NewPeer};
-use crate::{ErrorCode, Namespace, Result};
+use crate::{ErrorCode, IpConfig, Namespace, Result, Route};
 
 pub use crate::bindings::fake::{Called as Call, LogLine};
 pub use invocation::{Invocation, SANDBOX};
@@ -178,6 +178,23 @@ impl FakeHost {
         self.machine().zones = Some(zones.collect());
     }
 
+    /// Has the IPAM plugin assign these with each ADD: addresses, each with its prefix length and its gateway, and routes by
+    /// their destination, over the gateway of the family. An empty gateway is none. Panics for text that is not an address.
+    pub fn assign(&self, ips: &[(&str, &str)], routes: &[&str]) {
+        let ip = |(address, gateway): &(&str, &str)| IpConfig {
+            interface: None,
+            address: address.parse().expect("an address with a prefix length"),
+            gateway: (!gateway.is_empty()).then(|| gateway.parse().expect("an address")),
+        };
+        let route =
+            |to: &&str| Route::new(to.parse().expect("an address with a prefix length"), None);
+        self.answer_ipam(Ok(AddResult {
+            ips: ips.iter().map(ip).collect(),
+            routes: routes.iter().map(route).collect(),
+            ..AddResult::default()
+        }));
+    }
+
     /// Has the IPAM plugin answer each ADD with this. Its other commands succeed; [`fail_next`](Self::fail_next) has one
     /// fail.
     pub fn answer_ipam(&self, answer: Result<AddResult, Error>) {
@@ -210,6 +227,13 @@ impl FakeHost {
         let calls = self.calls().into_iter();
         let changes = calls.filter(|call| call.error.is_none() && call.is_change());
         changes.map(|call| call.to_string()).collect()
+    }
+
+    /// Returns the names of a namespace's links. Panics where the namespace is gone.
+    pub fn link_names(&self, namespace: Namespace) -> Vec<String> {
+        let links = self.arrange(|| link::list(namespace, None, None));
+        let links = links.expect("the namespace exists").into_iter();
+        links.map(|link| link.name).collect()
     }
 
     /// Forgets the calls that were made.

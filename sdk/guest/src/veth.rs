@@ -129,6 +129,16 @@ pub fn check<C>(request: &Request<C>, previous: &AddResult) -> Result<Veth, Erro
     )))
 }
 
+/// Fails unless the attachment is as ADD left it: the pair, as [`check`] has it, and the previous result's addresses and
+/// routes. Returns the pair. Errors: [`NOT_AS_ATTACHED`](crate::codes::NOT_AS_ATTACHED).
+pub fn attached<C>(request: &Request<C>) -> Result<Veth, Error> {
+    let previous = check::previous(request)?;
+    let veth = check(request, previous)?;
+    check::addresses(&request.ifname, &previous.ips)?;
+    check::routes(previous)?;
+    Ok(veth)
+}
+
 /// Deletes the container's interface, and with it the host's end, where the container exists.
 pub fn delete<C>(request: &Request<C>) -> Result<(), Error> {
     interface::delete(request).map(drop)

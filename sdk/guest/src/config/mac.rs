@@ -43,6 +43,21 @@ pub fn requested(
     }
 }
 
+/// Returns the MAC that an attachment asks for as [`requested`] has it, else that of the key `mac`, which may be empty.
+///
+/// Errors: those of [`requested`]; code 7 for a key's that no interface can have.
+pub fn requested_or(
+    key: &str,
+    runtime_config: &MacKey,
+    args_cni: &MacKey,
+    args: &Args,
+) -> Result<Option<Mac>, Error> {
+    match requested(runtime_config, args_cni, args)? {
+        None if !key.is_empty() => usable("mac", key).map(Some),
+        requested => Ok(requested),
+    }
+}
+
 /// Returns the MAC of `CNI_ARGS`. Errors: code 4 for text that is not a MAC, and for one that no interface can have.
 pub fn of_args(args: &Args) -> Result<Option<Mac>, Error> {
     let mac = args.mac()?;

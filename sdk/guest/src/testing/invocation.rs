@@ -2,10 +2,12 @@
 
 use std::fmt::Display;
 
+use serde_json::Value;
 use weir_cni::owner::{mark_of_attachment, mark_of_network};
 use weir_cni::{AddResult, Attachment, Code, Error};
 
 use super::FakeHost;
+use crate::ErrorCode;
 use crate::bindings::exports::weir::cni::commands::Guest;
 use crate::bindings::fake::{self, Marks};
 use crate::bindings::weir::cni::cni as raw;
@@ -143,6 +145,37 @@ impl FakeHost {
     pub fn del<P: Plugin + Package>(&self, invocation: &Invocation) -> Result<(), Error> {
         let request = self.begin(invocation, false)?;
         Ok(Component::<P>::del(request)?)
+    }
+
+    /// Fails the test unless DEL releases a lease of `dhcp` before it calls `removal`, such as `link.delete`, and an address of
+    /// another IPAM plugin after it: see [`Ipam::del_with`](crate::config::Ipam::del_with). Runs ADD and DEL with the
+    /// configuration, once with each in its key `ipam.type`.
+    pub fn assert_order_of_del<P: Plugin + Package>(&self, config: &str, removal: &str) {
+        const RELEASE: &str = "ipam.del";
+        for (ipam, order) in [("dhcp", [RELEASE, removal]), ("static", [removal, RELEASE])] {
+            let mut config: Value =
+                serde_json::from_str(config).expect("the configuration is JSON");
+            config["ipam"]["type"] = ipam.into();
+            let invocation = Invocation::new(config);
+            let added = self.add::<P>(&invocation).expect("ADD succeeds");
+            let before = self.calls().len();
+            let attached = invocation.with_previous(added);
+            self.del::<P>(&attached).expect("DEL succeeds");
+            let calls = self.calls().into_iter().skip(before);
+            let functions = calls.map(|call| call.function);
+            let of_both: Vec<_> = functions.filter(|name| order.contains(name)).collect();
+            assert_eq!(of_both, order, "with `{ipam}`");
+        }
+    }
+
+    /// Runs an ADD in which the next call of a function fails, and returns the error. Panics where it succeeds all the same.
+    pub fn add_failing_at<P: Plugin + Package>(
+        &self,
+        function: &str,
+        invocation: &Invocation,
+    ) -> Error {
+        self.fail_next(function, ErrorCode::Exhausted);
+        self.add::<P>(invocation).expect_err(function)
     }
 
     /// Runs CHECK. Errors: the plugin's; code 8 after [`remove_container`](Self::remove_container).

@@ -9,8 +9,7 @@
 
 use weir_sdk::config::Ipam;
 use weir_sdk::veth::{self, Settings};
-use weir_sdk::{AddResult, Error, GcRequest, Plugin, Request, StatusRequest};
-use weir_sdk::{check, point_to_point};
+use weir_sdk::{AddResult, Error, MainConfig, MainPlugin, Request, point_to_point};
 
 pub struct {{type}};
 
@@ -20,10 +19,16 @@ pub struct Config {
     pub ipam: Ipam,
 }
 
-impl Plugin for {{type}} {
+impl MainConfig for Config {
+    fn ipam(&self) -> &Ipam {
+        &self.ipam
+    }
+}
+
+impl MainPlugin for {{type}} {
     type Config = Config;
 
-    // What it makes before an error is removed by weir, and the addresses are released.
+    // What it makes before an error is removed by weir, and the addresses are released. They are also released after `del`.
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let mut result = request.config.ipam.assign(veth::CONTAINER_INTERFACE)?;
         let veth = veth::create(&request, &Settings::up())?;
@@ -32,26 +37,12 @@ impl Plugin for {{type}} {
         Ok(result)
     }
 
-    // The addresses are free only after nothing uses them.
-    fn del(request: Request<Config>) -> Result<(), Error> {
-        veth::delete(&request)?;
-        request.config.ipam.del()
+    fn del(request: &Request<Config>) -> Result<(), Error> {
+        veth::delete(request)
     }
 
-    fn check(request: Request<Config>) -> Result<(), Error> {
-        let previous = check::previous(&request)?;
-        request.config.ipam.check()?;
-        veth::check(&request, previous)?;
-        check::addresses(&request.ifname, &previous.ips)?;
-        check::routes(previous)
-    }
-
-    fn status(request: StatusRequest<Config>) -> Result<(), Error> {
-        request.config.ipam.status()
-    }
-
-    fn gc(request: GcRequest<Config>) -> Result<(), Error> {
-        request.config.ipam.gc()
+    fn check(request: &Request<Config>) -> Result<(), Error> {
+        veth::attached(request).map(drop)
     }
 }
 
@@ -60,7 +51,7 @@ weir_sdk::export!({{type}});
 #[cfg(test)]
 mod tests {
     use weir_sdk::testing::{FakeHost, Invocation};
-    use weir_sdk::{ErrorCode, IpConfig, Namespace, codes, link};
+    use weir_sdk::{ErrorCode, Namespace, codes};
 
     use super::*;
 
@@ -70,22 +61,10 @@ mod tests {
 
     /// A host whose IPAM plugin assigns an address of each family.
     fn host() -> FakeHost {
-        let ip = |address: &str, gateway: &str| IpConfig {
-            interface: None,
-            address: address.parse().unwrap(),
-            gateway: gateway.parse().ok(),
-        };
         let host = FakeHost::new();
-        host.answer_ipam(Ok(AddResult {
-            ips: vec![ip("10.91.0.2/24", "10.91.0.1"), ip("fd91::2/64", "fd91::1")],
-            ..AddResult::default()
-        }));
+        let ips = [("10.91.0.2/24", "10.91.0.1"), ("fd91::2/64", "fd91::1")];
+        host.assign(&ips, &[]);
         host
-    }
-
-    fn links(namespace: Namespace) -> Vec<String> {
-        let links = link::list(namespace, None, None).unwrap();
-        links.into_iter().map(|link| link.name).collect()
     }
 
     #[test]
@@ -94,11 +73,11 @@ mod tests {
         let result = host.add::<{{type}}>(&invocation()).unwrap();
         let attached = invocation().with_previous(result);
         host.check::<{{type}}>(&attached).unwrap();
-        assert_eq!(links(Namespace::Container), ["lo", "eth0"]);
+        assert_eq!(host.link_names(Namespace::Container), ["lo", "eth0"]);
         for _ in 0..2 {
             host.del::<{{type}}>(&attached).unwrap();
-            assert_eq!(links(Namespace::Container), ["lo"]);
-            assert_eq!(links(Namespace::Host), ["lo"]);
+            assert_eq!(host.link_names(Namespace::Container), ["lo"]);
+            assert_eq!(host.link_names(Namespace::Host), ["lo"]);
         }
         let error = host.check::<{{type}}>(&attached).unwrap_err();
         assert_eq!(error.code, codes::NOT_AS_ATTACHED);
