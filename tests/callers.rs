@@ -8,6 +8,9 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::{Container, Node, assert_contains, weir};
 
+#[path = "callers/multus.rs"]
+mod multus;
+
 /// The node's own network, as a runtime's file has it.
 fn own() -> Value {
     json!({

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use weir_kit::plugin::{ANOTHER_REFERENCE, REFERENCE, is_another_reference, reference_directory};
 use weir_kit::vm::Vm;
-use weir_kit::{binary, grants_used, house, recording};
+use weir_kit::{binary, grants_used, house, program, recording};
 
 #[path = "vm/attached.rs"]
 mod attached;
@@ -117,6 +117,17 @@ fn the_plugin_ipvlan() {
 #[test]
 fn the_plugin_vlan() {
     compare_in("over::vlan::", "vlan");
+}
+
+/// A pod of `examples/kubernetes`, with its API server.
+#[test]
+fn a_pod_over_an_interface() {
+    let example = "a_pod_of_the_example_is_on_the_backbone";
+    let guest = guest(&test_program("pods", example));
+    let server = program("weir-apiserver");
+    let guest = guest.file(server, "/lab/release/weir-apiserver", 0o755);
+    let guest = with_plugins(guest, &[]);
+    run(&guest, &["--ignored", example]);
 }
 
 /// What a killed ADD of `ipvlan` and `vlan` leaves.

@@ -134,6 +134,7 @@ fn elsewhere() -> Vec<Value> {
         { "do": "firewalld.remove-source", "address": "192.0.2.9", "zone": "trusted" },
         { "do": "device.by-link", "link": "lo" },
         { "do": "device.by-pci-address", "name": "0000:00:1f.6" },
+        { "do": "device.by-auxiliary-name", "name": "mlx5_core.sf.4" },
         { "do": "device.by-kernel-path", "path": "/sys/devices/pci0000:00/0000:00:1f.6" },
         { "do": "store.open" },
         { "do": "store.open", "write": true },
@@ -275,7 +276,7 @@ fn every_function_is_denied_by_rules_that_miss_in_one_field() -> Result<()> {
         firewall: [ { hooks: [output], statements: [counter], verbs: [write] } ],
         firewalld: [ { sources: [203.0.113.0/24], verbs: [create, delete] } ],
         conntrack: [ { protocols: [udp] } ],
-        device: [ { pci: ["0000:04:*"] } ],
+        device: [ { pci: ["0000:04:*"] }, { auxiliary: ["ice.*"] } ],
         sysctl: [ { values: ["7"], verbs: [write] } ],
         store: [ { files: [/etc/other] } ] }"#;
     for capabilities in [BY_NAME, BY_KIND] {

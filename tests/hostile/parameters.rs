@@ -91,8 +91,9 @@ fn a_devices_name_leads_nowhere_else() -> Result<()> {
     let root = puppet.place.node.root().join("sys");
     let card = root.join("devices/pci0000:00/0000:00:1f.6");
     fs::create_dir_all(card.join("net/nic0"))?;
-    fs::create_dir_all(root.join("bus/pci/devices"))?;
-    fs::create_dir_all(root.join("class/net"))?;
+    for directory in ["bus/pci/devices", "bus/auxiliary/devices", "class/net"] {
+        fs::create_dir_all(root.join(directory))?;
+    }
     let link = |target: &str, at: &str| symlink(target, root.join(at));
     link(
         "../../../../bus/pci",
@@ -112,9 +113,11 @@ fn a_devices_name_leads_nowhere_else() -> Result<()> {
     )?;
     link("/etc", "devices/pci0000:00/etc")?;
     link("/etc", "bus/pci/devices/0000:00:0e.0")?;
+    link("/etc", "bus/auxiliary/devices/mlx5_core.sf.7")?;
     link("/etc", "class/net/evil0")?;
     let by_path = |path: &str| json!({ "do": "device.by-kernel-path", "path": path });
     let by_address = |address: &str| json!({ "do": "device.by-pci-address", "name": address });
+    let by_name = |name: &str| json!({ "do": "device.by-auxiliary-name", "name": name });
     let by_link = |name: &str| json!({ "do": "device.by-link", "link": name });
     let within = vec![
         by_path("/sys/devices/pci0000:00/0000:00:1f.6"),
@@ -134,6 +137,9 @@ fn a_devices_name_leads_nowhere_else() -> Result<()> {
         by_address("../../../etc"),
         by_address("0000:00:0e.0"),
         by_address("0000:00:1f.6/net"),
+        by_name("mlx5_core.sf.7"),
+        by_name("../../pci/devices/0000:00:1f.6"),
+        by_name("mlx5_core.sf.7/net"),
         by_link("../../devices/pci0000:00"),
         by_link("evil0"),
         by_link(".."),

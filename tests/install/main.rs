@@ -5,6 +5,7 @@ mod machine;
 mod multus;
 mod once;
 mod options;
+mod settings;
 mod uninstall;
 mod unprivileged;
 mod watch;

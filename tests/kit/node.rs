@@ -157,6 +157,17 @@ impl Node {
         Ok(path)
     }
 
+    /// Has the node's sysfs describe a device on a bus, such as `pci`, with this link.
+    pub fn put_device(&self, bus: &str, name: &str, link: &str) -> Result<()> {
+        let sysfs = self.root.path().join("sys");
+        let own = sysfs.join("devices/pci0000:00").join(name);
+        let on_bus = sysfs.join("bus").join(bus).join("devices");
+        fs::create_dir_all(own.join("net").join(link))?;
+        fs::create_dir_all(&on_bus)?;
+        symlink(format!("/sys/bus/{bus}"), own.join("subsystem"))?;
+        Ok(symlink(&own, on_bus.join(name))?)
+    }
+
     /// The addresses that are taken on a network, sorted.
     pub fn taken(&self, network: &str) -> Vec<String> {
         addresses_in(&self.leases(network))

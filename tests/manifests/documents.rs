@@ -118,10 +118,17 @@ fn each_document_is_of_a_type_that_kubernetes_has() -> Result<()> {
     Ok(())
 }
 
-/// A kustomization applies every file of its directory except the two examples.
+/// A kustomization applies every file of its directory except the examples of networks and pods.
 #[test]
 fn each_kustomization_names_what_there_is() -> Result<()> {
-    for (below, left_out) in [("", &["network.yaml", "pod.yaml"][..]), ("uninstall", &[])] {
+    let examples = [
+        "device.yaml",
+        "ipvlan.yaml",
+        "macvlan.yaml",
+        "network.yaml",
+        "pod.yaml",
+    ];
+    for (below, left_out) in [("", &examples[..]), ("uninstall", &[])] {
         let file = Path::new(below).join("kustomization.yaml");
         let kustomization = one(&file.display().to_string(), "Kustomization")?;
         let mut named: Vec<String> = serde_json::from_value(kustomization["resources"].clone())?;

@@ -1,7 +1,7 @@
 //! Capability `device`: the devices that a test has put there.
 
 use weir_gate::Permit;
-use weir_grant::device::{ByKernelPath, ByLink, ByPciAddress, Device};
+use weir_grant::device::{ByAuxiliaryName, ByKernelPath, ByLink, ByPciAddress, Device};
 use weir_kernel::{Changes, Error, Perform, Result, checks};
 
 use super::kernel::Model;
@@ -33,6 +33,14 @@ impl Perform<ByPciAddress, Device> for Model {
         let address = &permit.operation().address;
         checks::check_pci_address(address)?;
         self.find(|_, device| (device.pci_address == *address).then(|| device.clone()))
+    }
+}
+
+impl Perform<ByAuxiliaryName, Device> for Model {
+    fn perform(&mut self, permit: &Permit<ByAuxiliaryName>, _: &mut Changes<'_>) -> Result<Device> {
+        let name = &permit.operation().name;
+        checks::check_auxiliary_name(name)?;
+        self.find(|_, device| (device.auxiliary_name == *name).then(|| device.clone()))
     }
 }
 

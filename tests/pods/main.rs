@@ -6,6 +6,7 @@ mod crash;
 mod daemon;
 mod default_route;
 mod definitions;
+mod examples;
 mod grants;
 mod interfaces;
 mod many;

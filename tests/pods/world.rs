@@ -1,7 +1,8 @@
 //! A node in a cluster: its API server, its pods, and weir as their delegating plugin.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -132,6 +133,15 @@ impl World {
     pub fn no_lease_stays(&self, name: &str) {
         assert!(self.taken(name).is_empty());
         assert!(self.node.taken("default-net").is_empty());
+    }
+
+    /// Lists the interfaces of the node that networks of definitions may use.
+    pub fn list_interfaces(&self, names: &[&str]) -> Result<()> {
+        let settings = json!({ "hostInterfaces": names });
+        let file = self
+            .node
+            .write("etc/weir/weir.json", settings.to_string())?;
+        Ok(fs::set_permissions(file, Permissions::from_mode(0o600))?)
     }
 
     /// A bridge network by that name.

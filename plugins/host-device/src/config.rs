@@ -29,7 +29,8 @@ pub struct Config {
 #[weir_sdk::config(default)]
 #[derive(Clone, Debug, Default)]
 pub struct RuntimeConfig {
-    /// The PCI address of the device that the runtime has assigned to the container, in place of `pciBusID`.
+    /// The device that the runtime has assigned to the container, in place of `pciBusID`: its PCI address, or its name on the
+    /// auxiliary bus.
     #[serde(rename = "deviceID")]
     pub device_id: String,
 }
@@ -41,11 +42,12 @@ pub enum Selector<'a> {
     Mac(Mac),
     Path(&'a str),
     Pci(&'a str),
+    Auxiliary(&'a str),
 }
 
 impl Config {
-    /// Returns how the device is named: by the first of `device`, `hwaddr`, `kernelpath` and the PCI address that is there.
-    /// Errors: code 7.
+    /// Returns how the device is named: by the first of `device`, `hwaddr`, `kernelpath`, `deviceID` and `pciBusID` that is
+    /// there. Errors: code 7.
     pub fn selector(&self) -> Result<Selector<'_>, Error> {
         let filled =
             |text: &'static str, value| Some((text, value)).filter(|_| !str::is_empty(value));
@@ -53,7 +55,8 @@ impl Config {
             filled("device", self.device.as_str()),
             filled("hwaddr", &self.hwaddr),
             filled("kernelpath", &self.kernelpath),
-            filled("pciBusID", self.pci_address()),
+            filled("deviceID", &self.runtime_config.device_id),
+            filled("pciBusID", &self.pci_bus_id),
         ];
         match keys.into_iter().flatten().next() {
             Some(("device", name)) => Ok(Selector::Name(name)),
@@ -65,6 +68,8 @@ impl Config {
                 })
             }
             Some(("kernelpath", path)) => Ok(Selector::Path(path)),
+            // A PCI address has colons, and a name on the auxiliary bus has none.
+            Some(("deviceID", name)) if !name.contains(':') => Ok(Selector::Auxiliary(name)),
             Some((_, address)) => Ok(Selector::Pci(address)),
             None => Err(Error::invalid_config(
                 "no device: expected one of the keys `device`, `hwaddr`, `kernelpath` and `pciBusID`, or `deviceID` in \
@@ -73,11 +78,12 @@ impl Config {
         }
     }
 
-    /// The PCI address; empty without one.
-    fn pci_address(&self) -> &str {
-        match self.runtime_config.device_id.as_str() {
-            "" => &self.pci_bus_id,
-            assigned => assigned,
+    /// The key that has the PCI address.
+    pub fn pci_key(&self) -> &'static str {
+        if self.runtime_config.device_id.is_empty() {
+            "pciBusID"
+        } else {
+            "deviceID"
         }
     }
 }
@@ -108,6 +114,10 @@ mod tests {
             (
                 r#"{"pciBusID": "0000:03:00.0", "runtimeConfig": {"deviceID": "0000:03:00.1"}}"#,
                 Selector::Pci("0000:03:00.1"),
+            ),
+            (
+                r#"{"pciBusID": "0000:03:00.0", "runtimeConfig": {"deviceID": "mlx5_core.sf.4"}}"#,
+                Selector::Auxiliary("mlx5_core.sf.4"),
             ),
         ] {
             assert_eq!(config(text).selector().unwrap(), expected, "{text}");

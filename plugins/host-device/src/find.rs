@@ -24,11 +24,16 @@ pub fn find(request: &Request<Config>) -> Result<Found, Error> {
             of_device(&found.context("kernelpath")?, "kernelpath")
         }
         Selector::Pci(address) => {
-            let found = device::by_pci_address(address).context("pciBusID")?;
+            let key = request.config.pci_key();
+            let found = device::by_pci_address(address).context(key)?;
             if found.is_in_userspace() {
                 return Ok(Found::Userspace);
             }
-            of_device(&found, "pciBusID")
+            of_device(&found, key)
+        }
+        Selector::Auxiliary(name) => {
+            let found = device::by_auxiliary_name(name);
+            of_device(&found.context("deviceID")?, "deviceID")
         }
     }
 }

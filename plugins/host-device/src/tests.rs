@@ -162,15 +162,55 @@ fn an_add_that_fails_anywhere_leaves_the_device_on_the_host() {
     }
 }
 
-#[test]
-fn a_device_is_found_by_its_hardware() {
-    let card = |link: &str, driver: &str| Device {
+/// A PCI device.
+fn card(link: &str, driver: &str) -> Device {
+    Device {
         link: link.to_owned(),
         pci_address: "0000:03:00.0".to_owned(),
+        auxiliary_name: String::new(),
         driver: driver.to_owned(),
         virtio: false,
         siblings: Vec::new(),
+    }
+}
+
+#[test]
+fn a_scalable_function_is_found_by_its_name() {
+    let host = host();
+    for (name, link) in [("mlx5_core.sf.4", "nic0"), ("mlx5_core.sf.5", "")] {
+        let function = Device {
+            pci_address: String::new(),
+            auxiliary_name: name.to_owned(),
+            ..card(link, "mlx5_core.sf")
+        };
+        let path = format!("/sys/devices/pci0000:00/0000:03:00.0/{name}");
+        host.put_device(&path, function);
+    }
+    let assigned = |id: &str| {
+        let keys = format!(r#""pciBusID": "x", "runtimeConfig": {{"deviceID": "{id}"}}"#);
+        Invocation::new(format!(r#"{{"type": "host-device", {keys}}}"#))
     };
+    host.add::<HostDevice>(&assigned("mlx5_core.sf.4")).unwrap();
+    assert_eq!(nic(Namespace::Container, "eth0").alias, "nic0");
+    host.del::<HostDevice>(&assigned("mlx5_core.sf.4")).unwrap();
+    assert_eq!(nic(Namespace::Host, "nic0").mtu, 9000);
+    for (id, code, why) in [
+        (
+            "mlx5_core.sf.5",
+            codes::NOT_FOUND,
+            "its driver is `mlx5_core.sf`",
+        ),
+        ("mlx5_core.sf.6", codes::NOT_FOUND, "deviceID"),
+        ("GPU-1", codes::INVALID, "deviceID"),
+    ] {
+        let error = host.add::<HostDevice>(&assigned(id)).unwrap_err();
+        assert_eq!(error.code, code, "{error}");
+        assert!(error.msg.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn a_device_is_found_by_its_hardware() {
     let path = "/sys/devices/pci0000:00/0000:03:00.0";
     let mac = {
         let host = host();
@@ -201,16 +241,7 @@ fn a_device_is_found_by_its_hardware() {
 #[test]
 fn a_program_s_device_gets_addresses_and_is_not_moved() {
     let host = host();
-    host.put_device(
-        "/sys/devices/pci0000:00/0000:03:00.0",
-        Device {
-            link: String::new(),
-            pci_address: "0000:03:00.0".to_owned(),
-            driver: "vfio-pci".to_owned(),
-            virtio: false,
-            siblings: Vec::new(),
-        },
-    );
+    host.put_device("/sys/devices/pci0000:00/0000:03:00.0", card("", "vfio-pci"));
     let config =
         r#"{"type": "host-device", "pciBusID": "0000:03:00.0", "ipam": {"type": "static"}}"#;
     let result = host.add::<HostDevice>(&Invocation::new(config)).unwrap();

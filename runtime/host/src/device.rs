@@ -17,6 +17,11 @@ impl Contract for Broker {
         self.perform(operation).map(Into::into)
     }
 
+    fn by_auxiliary_name(&mut self, name: String) -> Result<Device> {
+        let operation = device::ByAuxiliaryName { name };
+        self.perform(operation).map(Into::into)
+    }
+
     fn by_kernel_path(&mut self, path: String) -> Result<Device> {
         let operation = device::ByKernelPath { path };
         self.perform(operation).map(Into::into)
@@ -24,5 +29,5 @@ impl Contract for Broker {
 }
 
 same_fields! {
-    device::Device => Device { link pci_address driver virtio siblings }
+    device::Device => Device { link pci_address auxiliary_name driver virtio siblings }
 }

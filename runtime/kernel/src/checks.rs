@@ -2,7 +2,7 @@
 
 pub use crate::address::check as address;
 pub use crate::conntrack::check as filter;
-pub use crate::device::{check_kernel_path, check_pci_address};
+pub use crate::device::{check_auxiliary_name, check_kernel_path, check_pci_address};
 pub use crate::link::name::check as link_name;
 pub use crate::link::vlan::{check as vlan, no_port};
 pub use crate::policy_rule::check as policy_rule;

@@ -1,15 +1,15 @@
 //! Capability `device`: network devices of the host, as sysfs describes them.
 //!
 //! A device is a directory below `/sys/devices`. Everything else there is a symbolic link to it, and is followed only from
-//! the two places that name devices: `/sys/class/net/LINK` and `/sys/bus/pci/devices/ADDRESS`. A path of a plugin leads over
-//! no link, since behind one it could name any file of sysfs.
+//! the places that name devices: `/sys/class/net/LINK`, `/sys/bus/pci/devices/ADDRESS` and `/sys/bus/auxiliary/devices/NAME`.
+//! A path of a plugin leads over no link, since behind one it could name any file of sysfs.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use weir_gate::Permit;
-use weir_grant::device::{ByKernelPath, ByLink, ByPciAddress, Device};
+use weir_grant::device::{ByAuxiliaryName, ByKernelPath, ByLink, ByPciAddress, Device};
 
 use crate::error::{Error, Result, WhileDoing as _};
 use crate::link::name;
@@ -34,9 +34,19 @@ impl Perform<ByPciAddress, Device> for Linux {
         let address = &permit.operation().address;
         let sysfs = Sysfs(self.paths.sysfs());
         check_pci_address(address)
-            .and_then(|()| sysfs.target(&Path::new("bus/pci/devices").join(address)))
-            .and_then(|directory| sysfs.describe(&directory, None))
+            .and_then(|()| sysfs.on_bus("pci", address))
             .while_doing(format_args!("read the device at PCI address `{address}`"))
+    }
+}
+
+/// The device of a name on the auxiliary bus. Errors: `NotFound`, `Invalid`.
+impl Perform<ByAuxiliaryName, Device> for Linux {
+    fn perform(&mut self, permit: &Permit<ByAuxiliaryName>, _: &mut Changes<'_>) -> Result<Device> {
+        let name = &permit.operation().name;
+        let sysfs = Sysfs(self.paths.sysfs());
+        check_auxiliary_name(name)
+            .and_then(|()| sysfs.on_bus("auxiliary", name))
+            .while_doing(format_args!("read the auxiliary device `{name}`"))
     }
 }
 
@@ -77,6 +87,23 @@ pub fn check_pci_address(text: &str) -> Result<()> {
     )))
 }
 
+/// Checks that text is a name on the auxiliary bus: a module, its name for the device and a number, such as
+/// `mlx5_core.sf.4`. Errors: `Invalid`.
+pub fn check_auxiliary_name(text: &str) -> Result<()> {
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let is_part = |part: &&str| !part.is_empty() && part.bytes().all(is_inner);
+    let parts: Vec<&str> = text.split('.').collect();
+    let has_number =
+        (parts.last()).is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
+    if parts.len() >= 3 && parts.iter().all(is_part) && has_number {
+        return Ok(());
+    }
+    let shown = text.escape_debug();
+    Err(Error::invalid(format!(
+        "`{shown}` is not a name on the auxiliary bus: expected one such as `mlx5_core.sf.4`"
+    )))
+}
+
 /// Checks that text is a path below `/sys/devices`, and returns what is behind `/sys/`. Errors: `Invalid`.
 pub fn check_kernel_path(text: &str) -> Result<&Path> {
     let below = text.strip_prefix("/sys/");
@@ -99,6 +126,13 @@ impl Sysfs {
     /// Where a link of sysfs leads. Errors: `NotFound`; `Invalid` if that is not a directory of a device.
     fn target(&self, link: &Path) -> Result<PathBuf> {
         self.real(&self.0.join(link))
+    }
+
+    /// The device that a bus has by this name. Errors: `NotFound`.
+    fn on_bus(&self, bus: &str, name: &str) -> Result<Device> {
+        let named = Path::new("bus").join(bus).join("devices").join(name);
+        let directory = self.target(&named)?;
+        self.describe(&directory, None)
     }
 
     /// The device at a path, which must lead over no link.
@@ -141,13 +175,13 @@ impl Sysfs {
     }
 
     /// The device of a directory, by one of its links or the first. Errors: `NotFound` if it is not a network device:
-    /// neither has it a link, nor is it on a PCI bus.
+    /// neither has it a link, nor is it on the PCI or the auxiliary bus.
     fn describe(&self, directory: &Path, link: Option<&str>) -> Result<Device> {
         let kind = kind(directory).ok_or_else(|| Error::not_found("no device there"))?;
         let virtio = kind == "virtio";
         // A virtio device is a child of the PCI device that it is.
         let parent = above(directory);
-        let own = if virtio && is_pci(&parent) {
+        let own = if virtio && is_on(&parent, "pci") {
             &parent
         } else {
             directory
@@ -157,14 +191,16 @@ impl Sysfs {
         links.extend(children.iter().flat_map(|child| names(&child.join("net"))));
         links.sort();
         let link = link.map(str::to_owned).or_else(|| links.first().cloned());
-        if link.is_none() && !is_pci(own) {
+        let pci_address = is_on(own, "pci").then(|| last(own)).flatten();
+        let auxiliary_name = is_on(own, "auxiliary").then(|| last(own)).flatten();
+        if link.is_none() && pci_address.is_none() && auxiliary_name.is_none() {
             return Err(Error::not_found("no network device there"));
         }
         links.retain(|other| Some(other) != link.as_ref());
-        let pci_address = is_pci(own).then(|| last(own)).flatten();
         Ok(Device {
             link: link.unwrap_or_default(),
             pci_address: pci_address.unwrap_or_default(),
+            auxiliary_name: auxiliary_name.unwrap_or_default(),
             driver: linked(&own.join("driver")).unwrap_or_default(),
             virtio: virtio || !children.is_empty(),
             siblings: links,
@@ -198,8 +234,8 @@ fn kind(directory: &Path) -> Option<String> {
     linked(&directory.join("subsystem"))
 }
 
-fn is_pci(directory: &Path) -> bool {
-    kind(directory).is_some_and(|kind| kind == "pci")
+fn is_on(directory: &Path, bus: &str) -> bool {
+    kind(directory).is_some_and(|kind| kind == bus)
 }
 
 /// The names in a directory; none where it does not exist.

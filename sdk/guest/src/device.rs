@@ -13,7 +13,9 @@
 //! # }
 //! ```
 
-pub use crate::bindings::weir::cni::device::{Device, by_kernel_path, by_link, by_pci_address};
+pub use crate::bindings::weir::cni::device::{
+    Device, by_auxiliary_name, by_kernel_path, by_link, by_pci_address,
+};
 
 /// The drivers that hand a PCI device to a program.
 const OF_USERSPACE: [&str; 3] = ["vfio-pci", "uio_pci_generic", "igb_uio"];

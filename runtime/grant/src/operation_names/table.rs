@@ -274,6 +274,7 @@ pub(super) static OPERATIONS: &[Known] = operations! {
 
     device::ByLink; [Field::text("link", "/link")]; "{}"; complete::nothing;
     device::ByPciAddress; [Field::text("address", "/address")]; "{}"; complete::nothing;
+    device::ByAuxiliaryName; [Field::text("name", "/name")]; "{}"; complete::nothing;
     device::ByKernelPath; [Field::text("path", "/path")]; "{}"; complete::nothing;
 
     packet::OpenUdp; [

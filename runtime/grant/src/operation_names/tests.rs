@@ -325,6 +325,11 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
         "read the device at PCI address `0000:03:00.1`",
     ),
     (
+        "device.by-auxiliary-name",
+        "name=mlx5_core.sf.4",
+        "read the auxiliary device `mlx5_core.sf.4`",
+    ),
+    (
         "device.by-kernel-path",
         "path=/sys/devices/x",
         "read the device at `/sys/devices/x`",

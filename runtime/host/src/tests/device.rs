@@ -8,7 +8,10 @@ use super::{Lab, code};
 
 #[test]
 fn a_device_is_read_by_the_name_that_a_rule_has() {
-    let mut lab = Lab::granting(r#"{"device": [{"links": ["ens*"]}, {"pci": ["0000:03:00.?"]}]}"#);
+    let mut lab = Lab::granting(
+        r#"{"device": [{"links": ["ens*"]}, {"pci": ["0000:03:00.?"]},
+        {"auxiliary": ["mlx5_core.sf.?"]}]}"#,
+    );
     let card = Device {
         link: "ens3".to_owned(),
         pci_address: "0000:03:00.0".to_owned(),
@@ -24,6 +27,15 @@ fn a_device_is_read_by_the_name_that_a_rule_has() {
     );
     let found = lab.broker.by_pci_address("0000:03:00.0".to_owned());
     assert_eq!(found.expect("a card").link, "ens3");
+    let scalable = Device {
+        link: "ens3s4".to_owned(),
+        auxiliary_name: "mlx5_core.sf.4".to_owned(),
+        ..Device::default()
+    };
+    lab.node
+        .put_device(format!("{path}/mlx5_core.sf.4"), scalable);
+    let found = lab.broker.by_auxiliary_name("mlx5_core.sf.4".to_owned());
+    assert_eq!(found.expect("a function").link, "ens3s4");
     let broker = &mut lab.broker;
     for (outcome, expected) in [
         (broker.by_link("eth0".to_owned()), Code::Denied),
@@ -34,6 +46,14 @@ fn a_device_is_read_by_the_name_that_a_rule_has() {
         ),
         (
             broker.by_pci_address("0000:03:00.1".to_owned()),
+            Code::NotFound,
+        ),
+        (
+            broker.by_auxiliary_name("mlx5_core.eth.0".to_owned()),
+            Code::Denied,
+        ),
+        (
+            broker.by_auxiliary_name("mlx5_core.sf.5".to_owned()),
             Code::NotFound,
         ),
         (broker.by_kernel_path(path.to_owned()), Code::Denied),

@@ -133,6 +133,7 @@ pub trait Kernel:
     + Perform<conntrack::Delete>
     + Perform<device::ByLink, device::Device>
     + Perform<device::ByPciAddress, device::Device>
+    + Perform<device::ByAuxiliaryName, device::Device>
     + Perform<device::ByKernelPath, device::Device>
     + Perform<sysctl::Read, String>
     + Perform<sysctl::Write>

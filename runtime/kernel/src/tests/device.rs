@@ -7,13 +7,14 @@ use std::time::Instant;
 
 use weir_files::Paths;
 use weir_grant::Operation;
-use weir_grant::device::{ByKernelPath, ByLink, ByPciAddress, Device};
+use weir_grant::device::{ByAuxiliaryName, ByKernelPath, ByLink, ByPciAddress, Device};
 use weir_kit::gate;
 
 use crate::perform::perform;
 use crate::{Code, Linux, Namespaces, Perform, Result, UndoLog};
 
-/// A machine with a card of two ports, a virtio device, a card that a program drives, one without a driver, and a USB device.
+/// A machine with a card of two ports, a virtio device, a card that a program drives, one without a driver, and a USB
+/// device. The card has two scalable functions, one of them in a container, and a driver for something else.
 struct Machine(tempfile::TempDir);
 
 impl Machine {
@@ -39,6 +40,16 @@ impl Machine {
         machine.device(&virtio, "virtio", Some("virtio_net"), &["eth0"]);
         let usb = format!("{pci}/0000:00:07.0/usb1");
         machine.device(&usb, "usb", Some("cdc_ether"), &["usb0"]);
+        for (name, links) in [
+            ("mlx5_core.sf.4", &["ens3s4"][..]),
+            ("mlx5_core.sf.5", &[]),
+            ("mlx5_core.rdma.0", &[]),
+        ] {
+            let own = format!("{pci}/0000:00:03.0/{name}");
+            machine.device(&own, "auxiliary", Some("mlx5_core.sf"), links);
+            let named = format!("bus/auxiliary/devices/{name}");
+            machine.link(&format!("../../../{own}"), &named);
+        }
         fs::create_dir_all(machine.path("devices/virtual/net/veth0")).expect("a directory");
         machine.link("../../devices/virtual/net/veth0", "class/net/veth0");
         fs::create_dir_all(machine.0.path().join("etc/net/passwd")).expect("a directory");
@@ -97,6 +108,12 @@ impl Machine {
         })
     }
 
+    fn by_name(&self, name: &str) -> Result<Device> {
+        self.ask(ByAuxiliaryName {
+            name: name.to_owned(),
+        })
+    }
+
     fn by_path(&self, path: &str) -> Result<Device> {
         self.ask(ByKernelPath {
             path: path.to_owned(),
@@ -133,6 +150,30 @@ fn a_device_is_found_by_its_link_its_address_and_its_path() {
         other
     );
     assert_eq!(machine.by_link("ens3np1").unwrap(), other);
+}
+
+/// It is a child of the card, whose address and links are not its own.
+#[test]
+fn a_scalable_function_is_found_by_its_name() {
+    let machine = Machine::new();
+    let function = |link: &str, name: &str| Device {
+        auxiliary_name: name.to_owned(),
+        ..device(link, "", "mlx5_core.sf")
+    };
+    let path = "/sys/devices/pci0000:00/0000:00:03.0/mlx5_core.sf.4";
+    for found in [
+        machine.by_name("mlx5_core.sf.4"),
+        machine.by_link("ens3s4"),
+        machine.by_path(path),
+        machine.by_path(&format!("{path}/net/ens3s4")),
+    ] {
+        assert_eq!(found.unwrap(), function("ens3s4", "mlx5_core.sf.4"));
+    }
+    // sysfs does not show the host what is in another namespace.
+    let elsewhere = machine.by_name("mlx5_core.sf.5").unwrap();
+    assert_eq!(elsewhere, function("", "mlx5_core.sf.5"));
+    let card = machine.by_address("0000:00:03.0").unwrap();
+    assert_eq!((&*card.link, &*card.auxiliary_name), ("ens3np0", ""));
 }
 
 #[test]
@@ -174,6 +215,7 @@ fn what_is_not_there_is_not_found() {
     for found in [
         machine.by_link("eth9"),
         machine.by_address("0000:00:1f.6"),
+        machine.by_name("mlx5_core.sf.6"),
         machine.by_path("/sys/devices/pci0000:00/0000:00:09.0"),
         machine.by_path("/sys/devices/pci0000:00"),
         machine.by_path("/sys/devices/virtual"),
@@ -194,6 +236,7 @@ fn no_name_leads_elsewhere() {
     machine.link("../0000:00:04.0", "devices/pci0000:00/0000:00:03.0/near");
     machine.link("../../../etc/net/passwd", "class/net/evil0");
     machine.link("/", "bus/pci/devices/0000:00:0e.0");
+    machine.link("/etc", "bus/auxiliary/devices/mlx5_core.sf.7");
     let absolute = machine.path("devices/pci0000:00/0000:00:03.0");
     let paths = [
         "",
@@ -259,5 +302,23 @@ fn no_name_leads_elsewhere() {
     ] {
         let error = machine.by_address(address).unwrap_err();
         assert_eq!(error.code, Code::Invalid, "{address:?}: {error}");
+    }
+    for name in [
+        "",
+        "mlx5_core",
+        "mlx5_core.sf",
+        "mlx5_core.sf.",
+        "mlx5_core.sf.x",
+        "mlx5_core..4",
+        "..",
+        "../../class/net/eth0.a.1",
+        "mlx5_core.sf.4/net",
+        "mlx5_core.sf.4\0",
+        "mlx5_core.*.4",
+        "0000:00:03.0",
+        "mlx5_core.sf.7",
+    ] {
+        let error = machine.by_name(name).unwrap_err();
+        assert_eq!(error.code, Code::Invalid, "{name:?}: {error}");
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use weir_files::Paths;
 use weir_grant::Operation;
-use weir_grant::device::{ByKernelPath, ByLink, ByPciAddress, Device};
+use weir_grant::device::{ByAuxiliaryName, ByKernelPath, ByLink, ByPciAddress, Device};
 use weir_kernel::perform::perform;
 use weir_kernel::{Code, DynKernel, Linux, Namespaces, Perform, UndoLog};
 use weir_kit::gate;
@@ -17,6 +17,7 @@ use weir_sdk::testing::FakeHost;
 use crate::fake::Fake;
 
 const PATH: &str = "/sys/devices/pci0000:00/0000:00:03.0";
+const SCALABLE: &str = "/sys/devices/pci0000:00/0000:00:03.0/mlx5_core.sf.4";
 const DRIVERLESS: &str = "/sys/devices/pci0000:00/0000:00:06.0";
 
 fn card(links: &[&str]) -> Device {
@@ -31,7 +32,7 @@ fn card(links: &[&str]) -> Device {
     }
 }
 
-fn devices() -> [(&'static str, Device); 2] {
+fn devices() -> [(&'static str, Device); 3] {
     let two = Device {
         pci_address: "0000:00:03.0".to_owned(),
         driver: "mlx5_core".to_owned(),
@@ -41,18 +42,29 @@ fn devices() -> [(&'static str, Device); 2] {
         pci_address: "0000:00:06.0".to_owned(),
         ..card(&[])
     };
-    [(PATH, two), (DRIVERLESS, none)]
+    let scalable = Device {
+        auxiliary_name: "mlx5_core.sf.4".to_owned(),
+        driver: "mlx5_core.sf".to_owned(),
+        ..card(&["ens3s4"])
+    };
+    [(PATH, two), (SCALABLE, scalable), (DRIVERLESS, none)]
 }
 
 /// The device as sysfs has it.
 fn write(root: &Path, path: &str, device: &Device) -> std::io::Result<()> {
     let own = root.join(&path[1..]);
-    let (by_address, by_link) = (root.join("sys/bus/pci/devices"), root.join("sys/class/net"));
-    for directory in [&own, &by_address, &by_link] {
+    let (bus, name) = if device.auxiliary_name.is_empty() {
+        ("pci", &device.pci_address)
+    } else {
+        ("auxiliary", &device.auxiliary_name)
+    };
+    let on_bus = root.join("sys/bus").join(bus).join("devices");
+    let by_link = root.join("sys/class/net");
+    for directory in [&own, &on_bus, &by_link] {
         fs::create_dir_all(directory)?;
     }
-    symlink("/sys/bus/pci", own.join("subsystem"))?;
-    symlink(&own, by_address.join(&device.pci_address))?;
+    symlink(format!("/sys/bus/{bus}"), own.join("subsystem"))?;
+    symlink(&own, on_bus.join(name))?;
     if !device.driver.is_empty() {
         symlink(
             format!("/sys/drivers/{}", device.driver),
@@ -112,9 +124,18 @@ fn said(kernel: &mut DynKernel) -> Vec<String> {
         );
         said.push(format!("address `{address}`: {told:?}"));
     }
+    for name in ["mlx5_core.sf.4", "mlx5_core.sf.5", "", "mlx5_core.sf.4/net"] {
+        let told = ask(
+            kernel,
+            ByAuxiliaryName {
+                name: name.to_owned(),
+            },
+        );
+        said.push(format!("name `{name}`: {told:?}"));
+    }
     let ports =
         ["net/ens3np1", "net/eth0", "../..", "", "nothing"].map(|last| format!("{PATH}/{last}"));
-    let others = ["", "/sys/devices", "/etc", PATH, DRIVERLESS].map(str::to_owned);
+    let others = ["", "/sys/devices", "/etc", PATH, SCALABLE, DRIVERLESS].map(str::to_owned);
     for path in ports.into_iter().chain(others) {
         let told = ask(kernel, ByKernelPath { path: path.clone() });
         said.push(format!("path `{path}`: {told:?}"));
@@ -137,6 +158,7 @@ fn devices_are_the_same_on_both_and_on_the_fake_host() {
             weir_sdk::device::Device {
                 link: device.link.clone(),
                 pci_address: device.pci_address.clone(),
+                auxiliary_name: device.auxiliary_name.clone(),
                 driver: device.driver.clone(),
                 virtio: device.virtio,
                 siblings: device.siblings.clone(),

@@ -1,11 +1,11 @@
 //! `hostInterfaces` of weir's own configuration, from the options of `weir install`. The other keys are the administrator's.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::Read;
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
-use weir_files::Paths;
+use weir_files::{Paths, file_trust};
 
 use super::config_file::ConfigFile;
 
@@ -13,7 +13,8 @@ const KEY: &str = "hostInterfaces";
 
 /// weir's configuration with these interfaces; none if it has them already, or there are none.
 ///
-/// Errors: the file cannot be read, or is not a JSON object.
+/// Errors: the file cannot be read, or is not a JSON object; or someone other than root could have written it, whose keys
+/// would then be in a file of root's.
 pub(super) fn with_host_interfaces(
     paths: &Paths,
     interfaces: &[String],
@@ -22,10 +23,10 @@ pub(super) fn with_host_interfaces(
         return Ok(None);
     }
     let path = paths.configuration();
-    let mut keys = match fs::read(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Map::new(),
-        bytes => read(&bytes.with_context(|| format!("read `{}`", path.display()))?)
-            .with_context(|| format!("`{}`", path.display()))?,
+    let mut keys = match file_trust::open(&path, paths.root()) {
+        Err(error) if error.is_missing() => Map::new(),
+        file => (file.map_err(Into::into).and_then(read))
+            .with_context(|| format!("cannot read `{}`", path.display()))?,
     };
     let wanted = json!(interfaces);
     if keys.get(KEY) == Some(&wanted) {
@@ -36,15 +37,19 @@ pub(super) fn with_host_interfaces(
     Ok(Some(ConfigFile { path, content }))
 }
 
-fn read(bytes: &[u8]) -> Result<Map<String, Value>> {
+fn read(mut file: File) -> Result<Map<String, Value>> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
     if bytes.trim_ascii().is_empty() {
         return Ok(Map::new());
     }
-    Ok(serde_json::from_slice(bytes)?)
+    Ok(serde_json::from_slice(&bytes)?)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use tempfile::TempDir;
 
     use super::*;

@@ -40,7 +40,7 @@ contract! {
     conntrack { delete }
     sysctl { read write }
     store { read_file; open with Transaction }
-    device { by_link by_pci_address by_kernel_path }
+    device { by_link by_pci_address by_auxiliary_name by_kernel_path }
     packet { open_udp open_raw }
     ipam { add del check status gc }
     log { write }

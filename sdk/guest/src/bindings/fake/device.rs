@@ -26,6 +26,19 @@ pub fn by_pci_address(address: &str) -> Result<Device> {
     })
 }
 
+/// Returns the device of a name on the auxiliary bus. Errors: `not-found`, `invalid`.
+pub fn by_auxiliary_name(name: &str) -> Result<Device> {
+    let call = Call::of("device.by-auxiliary-name").with(name);
+    call.run(|machine| {
+        if name.split('.').filter(|part| !part.is_empty()).count() < 3 || name.contains('/') {
+            return Err(invalid("not a name such as `mlx5_core.sf.4`"));
+        }
+        find(machine, |_, device| {
+            (device.auxiliary_name == name).then(|| device.clone())
+        })
+    })
+}
+
 /// Returns the device at a path below `/sys/devices`. Errors: `not-found`, `invalid`.
 pub fn by_kernel_path(path: &str) -> Result<Device> {
     let call = Call::of("device.by-kernel-path").with(path);

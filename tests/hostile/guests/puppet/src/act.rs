@@ -520,6 +520,7 @@ fn of_device(function: &str, order: &Order) -> Answer {
     match function {
         "by-link" => done(device::by_link(&order.link)),
         "by-pci-address" => done(device::by_pci_address(&order.name)),
+        "by-auxiliary-name" => done(device::by_auxiliary_name(&order.name)),
         "by-kernel-path" => done(device::by_kernel_path(&order.path)),
         _ => unknown(order),
     }

@@ -197,6 +197,7 @@ pub(super) fn device(told: weir_sdk::device::Device) -> grant::device::Device {
     grant::device::Device {
         link: told.link,
         pci_address: told.pci_address,
+        auxiliary_name: told.auxiliary_name,
         driver: told.driver,
         virtio: told.virtio,
         siblings: told.siblings,

@@ -186,6 +186,7 @@ calls! {
 
     device::ByLink => device::Device: |o| sdk::device::by_link(&o.link).map(convert::device);
     device::ByPciAddress => device::Device: |o| sdk::device::by_pci_address(&o.address).map(convert::device);
+    device::ByAuxiliaryName => device::Device: |o| sdk::device::by_auxiliary_name(&o.name).map(convert::device);
     device::ByKernelPath => device::Device: |o| sdk::device::by_kernel_path(&o.path).map(convert::device);
 
     sysctl::Read => String: |o| sdk::sysctl::read(namespace(o.namespace), &o.key);
