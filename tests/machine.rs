@@ -103,12 +103,6 @@ fn a_kill_of_an_add() {
     run(&guest, &["--ignored", module]);
 }
 
-/// The comparison with the reference plugins on another kernel.
-#[test]
-fn the_plugin_loopback() {
-    compare("loopback");
-}
-
 #[test]
 fn the_plugin_ipvlan() {
     compare_in("over::ipvlan::", "ipvlan");
