@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::field::Has;
 use super::field::types::Globs;
 use super::operation::{operations, reads};
-use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
 
@@ -63,13 +62,8 @@ rule! {
         links: Globs = Has::or_anything(r.subject.link());
         /// PCI addresses, such as `0000:03:00.*`.
         pci: Globs = Has::or_anything(r.subject.pci_address());
-        => /// What may be done; everything, when left out.
-        verbs = r.verb;
-    } {
-        fn sentence(rule: &mut Sentence<'_>) -> String {
-            format!("{} facts about hardware", rule.verbs())
-        }
-    }
+        => verbs = r.verb;
+    } says |rule| format!("{} facts about hardware", rule.verbs())
 }
 
 /// One device, and what is done with it.
