@@ -7,7 +7,7 @@ use std::process::Output;
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
-use weir_kit::{Container, Node, program};
+use weir_kit::{Container, Node, assert_contains, program};
 
 /// The network's name.
 pub const NETWORK: &str = "net";
@@ -176,6 +176,22 @@ impl World {
     #[track_caller]
     pub fn fails(&self, command: &str) -> Result<String> {
         failed(&self.net(command)?)
+    }
+
+    /// Runs a command that must fail and say this. Returns all that it says.
+    #[track_caller]
+    pub fn fails_saying(&self, command: &str, words: &[&str]) -> Result<String> {
+        let said = self.fails(command)?;
+        assert_contains(&said, words);
+        Ok(said)
+    }
+
+    /// Runs an ADD that must fail, say this, and have the native plugin's DEL run.
+    #[track_caller]
+    pub fn add_is_undone(&self, words: &[&str]) -> Result<()> {
+        self.fails_saying("add", words)?;
+        assert_eq!(self.commands(), ["ADD", "DEL"]);
+        Ok(())
     }
 
     /// The environment of an ADD with these `CNI_ARGS`, and nothing else.
