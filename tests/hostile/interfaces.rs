@@ -15,11 +15,14 @@ const PLUGINS: [&str; 3] = ["macvlan", "ipvlan", "vlan"];
 
 fn cluster(listed: &[&str]) -> Result<Cluster> {
     let cluster = Cluster::create()?;
-    cluster.node.ip_each(&[
-        "link add lan0 type veth peer name lan1",
-        "link set lan0 up",
-        "link set lan1 up",
-    ])?;
+    cluster.node.tools(
+        "ip",
+        &[
+            "link add lan0 type veth peer name lan1",
+            "link set lan0 up",
+            "link set lan1 up",
+        ],
+    )?;
     list(&cluster, listed)?;
     Ok(cluster)
 }

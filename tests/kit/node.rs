@@ -203,11 +203,6 @@ impl Node {
         self.inside(|| output("ip", words))
     }
 
-    /// Runs `ip` several times.
-    pub fn ip_each(&self, lines: &[&str]) -> Result<()> {
-        lines.iter().try_for_each(|words| self.ip(words).map(drop))
-    }
-
     /// Runs `ip -j` and parses its output; nothing printed is an empty list.
     pub fn ip_json(&self, words: &str) -> Result<Value> {
         parse(&self.ip(&format!("-j -d {words}"))?)

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{assert_contains, assert_lacks, binary, weir};
+use weir_kit::{assert_contains, assert_lacks, binary};
 
 use crate::listing::pasted;
 use crate::world::{BRIDGE, NETWORK, PLUGIN, World, failed};
@@ -202,14 +202,9 @@ fn a_component_of_the_name_takes_precedence() -> Result<()> {
 #[test]
 fn a_plugin_called_by_its_name_finds_it_by_cni_path() -> Result<()> {
     let world = assigned(json!({}))?;
-    let mut config = json!({
-        "cniVersion": "1.0.0", "name": NETWORK, "type": "bridge", "bridge": BRIDGE,
-        "ipam": { "type": PLUGIN, "probe": world.with_files(json!({})) },
-    });
+    let mut config = world.called_bridge("1.0.0", json!({}));
     let run = |command: &str, path: &Path, config: &Value| {
-        let mut call = weir(&world.node, "bridge", command, &world.container, config);
-        call.set("CNI_PATH", path);
-        world.node.run(&call)
+        world.node.run(&world.call(command, path, config))
     };
     let native = world.native();
     let result = run("ADD", &native, &config)?.result();

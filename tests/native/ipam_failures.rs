@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{assert_contains, assert_lacks, wait_for, weir};
+use weir_kit::{assert_contains, assert_lacks, wait_for};
 
 use crate::bounds::Started;
 use crate::ipam::assigned;
@@ -193,15 +193,8 @@ fn a_component_that_fails_later_gives_back_by_the_program_that_ran() -> Result<(
 #[test]
 fn a_kill_of_weir_ends_it_and_del_calls_it() -> Result<()> {
     let world = assigned(json!({}))?;
-    let mut config = json!({
-        "cniVersion": "1.1.0", "name": NETWORK, "type": "bridge", "bridge": BRIDGE,
-        "ipam": { "type": PLUGIN, "probe": world.with_files(json!({ "act": "hang" })) },
-    });
-    let call = |command: &str, config: &Value| {
-        let mut call = weir(&world.node, "bridge", command, &world.container, config);
-        call.set("CNI_PATH", world.native());
-        call
-    };
+    let mut config = world.called_bridge("1.1.0", json!({ "act": "hang" }));
+    let call = |command: &str, config: &Value| world.call(command, &world.native(), config);
     let mut weir = world.node.inside(|| call("ADD", &config).start())?;
     let started = wait_for("the program", || Ok(Started::by_probe(&world).ok()))?;
     weir.kill()?;

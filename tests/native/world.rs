@@ -7,7 +7,7 @@ use std::process::Output;
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
-use weir_kit::{Container, Node, assert_contains, program};
+use weir_kit::{Call, Container, Node, assert_contains, program, weir};
 
 /// The network's name.
 pub const NETWORK: &str = "net";
@@ -111,6 +111,21 @@ impl World {
         let plugin = ipam["type"].as_str().context("a plugin")?;
         self.node.let_run_ipam("bridge", plugin)?;
         self.network(json!([{ "type": "bridge", "bridge": BRIDGE, "ipam": ipam }]))
+    }
+
+    /// The configuration of such a bridge, as a runtime calls it by its name: with the probe, which does this.
+    pub fn called_bridge(&self, version: &str, probe: Value) -> Value {
+        json!({
+            "cniVersion": version, "name": NETWORK, "type": "bridge", "bridge": BRIDGE,
+            "ipam": { "type": PLUGIN, "probe": self.with_files(probe) },
+        })
+    }
+
+    /// Calls the bridge of this configuration so, with programs of `path`.
+    pub fn call(&self, command: &str, path: &Path, config: &Value) -> Call {
+        let mut call = weir(&self.node, "bridge", command, &self.container, config);
+        call.set("CNI_PATH", path);
+        call
     }
 
     /// The same with the probe as its IPAM plugin, which does this.
