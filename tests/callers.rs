@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{Container, Node, assert_contains, weir};
+use weir_kit::{Container, Node, assert_contains, weir, with_keys};
 
 #[path = "callers/multus.rs"]
 mod multus;
@@ -202,12 +202,8 @@ fn a_delegating_plugin_is_known_by_its_keys() -> Result<()> {
         json!({ "clusterNetwork": "cbr0" }),
     ] {
         let world = World::create()?;
-        let mut other = json!({ "cniVersion": "1.0.0", "name": "other", "type": "elsewhere" });
-        other
-            .as_object_mut()
-            .context("an object")?
-            .extend(keys.as_object().context("an object")?.clone());
-        world.configure("00-other.conf", &other)?;
+        let other = json!({ "cniVersion": "1.0.0", "name": "other", "type": "elsewhere" });
+        world.configure("00-other.conf", &with_keys(other, keys.clone()))?;
         let config = execution(&bridge("evil0", "10.61.0.0/24"), "cbr0");
         assert_eq!(world.add(&config)?, "-/cbr0", "{keys}");
     }

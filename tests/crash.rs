@@ -135,9 +135,10 @@ fn nothing_is_left_of_a_killed_vlan() -> Result<()> {
 
 fn kill_over_an_interface(keys: &Value) -> Result<()> {
     let node = Node::create()?;
-    for line in ["link add eth1 type veth peer name wire", "link set eth1 up"] {
-        node.ip(line)?;
-    }
+    node.tools(
+        "ip",
+        &["link add eth1 type veth peer name wire", "link set eth1 up"],
+    )?;
     let mut config = json!({
         "cniVersion": "1.1.0", "name": "over", "master": "eth1",
         "ipam": { "type": "host-local", "ranges": [[{ "subnet": "10.30.0.0/24" }], [{ "subnet": "fd00:30::/64" }]] },

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use weir_files::Paths;
 use weir_gate::{Audit, Log, Subject};
-use weir_kit::{Node, audit, bridge, weir};
+use weir_kit::{Call, Container, Node, audit, bridge, weir};
 
 use crate::removed;
 
@@ -97,6 +97,13 @@ fn missed(node: &Node) -> Vec<Value> {
         .collect()
 }
 
+/// ADD of a bridge's network for a new container.
+fn add(node: &Node) -> Result<(Call, Container)> {
+    let container = node.container()?;
+    let config = bridge("told", &["10.57.0.0/24"]);
+    Ok((weir(node, "bridge", "ADD", &container, &config), container))
+}
+
 #[test]
 fn the_journal_gets_every_line() -> Result<()> {
     let node = node()?;
@@ -113,10 +120,7 @@ fn the_journal_gets_every_line() -> Result<()> {
 fn a_call_forwards_what_it_records() -> Result<()> {
     let node = node()?;
     let journal = journal(&node)?;
-    let container = node.container()?;
-    let config = bridge("told", &["10.57.0.0/24"]);
-    node.run(&weir(&node, "bridge", "ADD", &container, &config))?
-        .result();
+    node.run(&add(&node)?.0)?.result();
     let log = fs::read_to_string(node.audit_log())?;
     let told = received(&journal)?;
     // The kernel may keep fewer than an ADD sends: what it kept is the beginning.
@@ -132,9 +136,7 @@ fn a_call_forwards_what_it_records() -> Result<()> {
 fn an_entry_says_what_is_done_how_far_it_reaches_and_for_whom() -> Result<()> {
     let node = node()?;
     let journal = journal(&node)?;
-    let container = node.container()?;
-    let config = bridge("told", &["10.57.0.0/24"]);
-    let mut add = weir(&node, "bridge", "ADD", &container, &config);
+    let (mut add, container) = add(&node)?;
     add.set(
         "CNI_ARGS",
         "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0",

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{Call, Node};
+use weir_kit::{Call, Node, with_keys};
 
 use super::{Attached, strict};
 
@@ -17,10 +17,7 @@ fn both() -> Value {
 
 /// Both directions, with other values for some keys.
 fn with(keys: Value) -> Value {
-    let mut all = both();
-    let map = all.as_object_mut().expect("an object");
-    map.extend(keys.as_object().expect("an object").clone());
-    all
+    with_keys(both(), keys)
 }
 
 /// All disciplines, classes and filters that ADD could make.

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::weir;
+use weir_kit::with_keys;
 
 use super::{Place, strict};
 
@@ -16,27 +16,15 @@ fn previous() -> Value {
 }
 
 fn chained(plugin: &str, keys: Value) -> Value {
-    let mut config = json!({
+    let config = json!({
         "cniVersion": "1.1.0", "name": "bad", "type": plugin, "prevResult": previous(),
     });
-    let whole = config.as_object_mut().expect("an object");
-    whole.extend(keys.as_object().expect("an object").clone());
-    config
-}
-
-/// Runs ADD of a chained plugin, which must fail.
-#[track_caller]
-fn refused(place: &Place, config: &Value, code: u64, words: &[&str]) {
-    let plugin = config["type"].as_str().expect("a type");
-    let call = weir(&place.node, plugin, "ADD", &place.container, config);
-    place.refused(&call, code, words);
+    with_keys(config, keys)
 }
 
 fn mapping(keys: Value) -> Value {
-    let mut mapping = json!({"hostPort": 8080, "containerPort": 80, "protocol": "tcp"});
-    let whole = mapping.as_object_mut().expect("an object");
-    whole.extend(keys.as_object().expect("an object").clone());
-    mapping
+    let mapping = json!({"hostPort": 8080, "containerPort": 80, "protocol": "tcp"});
+    with_keys(mapping, keys)
 }
 
 fn mapped(mappings: &[Value]) -> Value {
@@ -68,7 +56,7 @@ fn ports() -> Result<()> {
         let config = mapped(&[mapping(json!({})), mapping(keys)]);
         let [key, said] = words;
         let path = format!("runtimeConfig.portMappings[1].{key}");
-        refused(&place, &config, 7, &[&path, said]);
+        place.refuses(&config, 7, &[&path, said]);
     }
     Ok(())
 }
@@ -76,12 +64,7 @@ fn ports() -> Result<()> {
 #[test]
 fn keys_of_portmap() -> Result<()> {
     let place = Place::create()?;
-    let with = |keys: Value| {
-        let mut config = mapped(&[mapping(json!({}))]);
-        let whole = config.as_object_mut().expect("an object");
-        whole.extend(keys.as_object().expect("an object").clone());
-        config
-    };
+    let with = |keys: Value| with_keys(mapped(&[mapping(json!({}))]), keys);
     for (keys, code, words) in [
         (json!({"backend": "ebtables"}), 2, ["backend", "ebtables"]),
         (json!({"backend": 1}), 7, ["backend", "found 1"]),
@@ -114,7 +97,7 @@ fn keys_of_portmap() -> Result<()> {
             ["portMappings", "unknown key"],
         ),
     ] {
-        refused(&place, &with(keys), code, &words);
+        place.refuses(&with(keys), code, &words);
     }
     Ok(())
 }
@@ -151,7 +134,7 @@ fn keys_of_firewall() -> Result<()> {
             ["ingressPolicy", "after bridge"],
         ),
     ] {
-        refused(&place, &chained("firewall", keys), code, &words);
+        place.refuses(&chained("firewall", keys), code, &words);
     }
     Ok(())
 }
@@ -165,7 +148,7 @@ fn no_previous_result() -> Result<()> {
             .as_object_mut()
             .expect("an object")
             .remove("prevResult");
-        refused(&place, &config, 7, &["prevResult"]);
+        place.refuses(&config, 7, &["prevResult"]);
     }
     Ok(())
 }

@@ -2,37 +2,23 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::weir;
+use weir_kit::with_keys;
 
 use super::{Place, strict};
 
 fn config(plugin: &str, keys: Value) -> Value {
-    let mut config = json!({"cniVersion": "1.1.0", "name": "bad", "type": plugin});
-    let all = config.as_object_mut().expect("an object");
-    all.extend(keys.as_object().expect("an object").clone());
-    config
-}
-
-#[track_caller]
-fn refused(place: &Place, config: &Value, code: u64, words: &[&str]) {
-    let plugin = config["type"].as_str().expect("a type");
-    let call = weir(&place.node, plugin, "ADD", &place.container, config);
-    place.refused(&call, code, words);
+    let config = json!({"cniVersion": "1.1.0", "name": "bad", "type": plugin});
+    with_keys(config, keys)
 }
 
 #[test]
 fn keys_of_dummy() -> Result<()> {
     let place = Place::create()?;
-    refused(&place, &config("dummy", json!({})), 7, &["ipam", "type"]);
+    place.refuses(&config("dummy", json!({})), 7, &["ipam", "type"]);
     let with_mtu = config("dummy", json!({"ipam": {"type": "static"}, "mtu": 1400}));
-    refused(&place, &strict(with_mtu), 7, &["mtu", "unknown key"]);
+    place.refuses(&strict(with_mtu), 7, &["mtu", "unknown key"]);
     let name = json!({"ipam": {"type": "static"}, "dns": {"search": "a.example"}});
-    refused(
-        &place,
-        &config("dummy", name),
-        7,
-        &["dns.search", "a.example"],
-    );
+    place.refuses(&config("dummy", name), 7, &["dns.search", "a.example"]);
     Ok(())
 }
 
@@ -50,7 +36,7 @@ fn keys_of_tap() -> Result<()> {
         (json!({"bridge": "a/b"}), ["bridge", "a/b"]),
         (json!({"bridge": "br0"}), ["bridge", "has no bridge `br0`"]),
     ] {
-        refused(&place, &config("tap", keys), 7, &words);
+        place.refuses(&config("tap", keys), 7, &words);
     }
     Ok(())
 }
@@ -64,13 +50,13 @@ fn keys_of_vrf() -> Result<()> {
         config
     };
     let first = config("vrf", json!({"vrfname": "red"}));
-    refused(&place, &first, 7, &["prevResult"]);
-    refused(&place, &after(json!({})), 7, &["vrfname", "missing"]);
-    refused(&place, &after(json!({"vrfname": "a/b"})), 7, &["vrfname"]);
+    place.refuses(&first, 7, &["prevResult"]);
+    place.refuses(&after(json!({})), 7, &["vrfname", "missing"]);
+    place.refuses(&after(json!({"vrfname": "a/b"})), 7, &["vrfname"]);
     let table = json!({"vrfname": "red", "table": "main"});
-    refused(&place, &after(table), 7, &["table", "main"]);
+    place.refuses(&after(table), 7, &["table", "main"]);
     let gone = after(json!({"vrfname": "red"}));
-    refused(&place, &gone, 101, &["no interface `eth0`"]);
+    place.refuses(&gone, 101, &["no interface `eth0`"]);
     Ok(())
 }
 
@@ -81,16 +67,11 @@ mod needs_root {
     #[test]
     fn what_the_kernel_refuses_a_tap() -> Result<()> {
         let place = Place::create()?;
-        refused(
-            &place,
-            &config("tap", json!({"mtu": 70_000})),
-            103,
-            &["MTU 70000"],
-        );
+        place.refuses(&config("tap", json!({"mtu": 70_000})), 103, &["MTU 70000"]);
         let context = "system_u:system_r:container_t:s0";
         let labelled = config("tap", json!({"selinuxContext": context}));
         if !std::path::Path::new("/sys/fs/selinux/enforce").exists() {
-            refused(&place, &labelled, 104, &[context, "SELinux is not enabled"]);
+            place.refuses(&labelled, 104, &[context, "SELinux is not enabled"]);
         }
         Ok(())
     }

@@ -74,6 +74,14 @@ impl Place {
     fn refused(&self, call: &Call, code: u64, words: &[&str]) {
         refused(&self.node, &self.container, call, code, words);
     }
+
+    /// Runs ADD of the plugin that a configuration names, which must fail so.
+    #[track_caller]
+    fn refuses(&self, config: &Value, code: u64, words: &[&str]) {
+        let plugin = config["type"].as_str().expect("a type");
+        let call = weir(&self.node, plugin, "ADD", &self.container, config);
+        self.refused(&call, code, words);
+    }
 }
 
 /// A container that `bridge` has attached, for plugins that come after it.

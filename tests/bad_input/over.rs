@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::weir;
+use weir_kit::with_keys;
 
 use super::{Place, strict};
 
@@ -14,20 +14,11 @@ fn place() -> Result<Place> {
 }
 
 fn config(plugin: &str, keys: Value) -> Value {
-    let mut config = json!({
+    let config = json!({
         "cniVersion": "1.1.0", "name": "bad", "type": plugin, "master": "eth1",
         "ipam": { "type": "static", "addresses": [{ "address": "10.1.0.7/24" }] },
     });
-    let all = config.as_object_mut().expect("an object");
-    all.extend(keys.as_object().expect("an object").clone());
-    config
-}
-
-#[track_caller]
-fn refused(place: &Place, config: &Value, code: u64, words: &[&str]) {
-    let plugin = config["type"].as_str().expect("a type");
-    let call = weir(&place.node, plugin, "ADD", &place.container, config);
-    place.refused(&call, code, words);
+    with_keys(config, keys)
 }
 
 #[test]
@@ -58,15 +49,10 @@ fn keys_of_all() -> Result<()> {
             ),
             ("mtu", json!(-1), 7, ["mtu", "-1"]),
         ] {
-            refused(&place, &with(key, value), code, &words);
+            place.refuses(&with(key, value), code, &words);
         }
         let unknown = with("masters", json!("eth1"));
-        refused(
-            &place,
-            &strict(unknown),
-            7,
-            &["masters", "did you mean `master`?"],
-        );
+        place.refuses(&strict(unknown), 7, &["masters", "did you mean `master`?"]);
     }
     Ok(())
 }
@@ -84,10 +70,10 @@ fn keys_of_macvlan() -> Result<()> {
             ["runtimeConfig.mac", "x"],
         ),
     ] {
-        refused(&place, &config("macvlan", keys), 7, &words);
+        place.refuses(&config("macvlan", keys), 7, &words);
     }
     let nobodys = config("macvlan", json!({ "master": "" }));
-    refused(&place, &nobodys, 101, &["no default route", "master"]);
+    place.refuses(&nobodys, 101, &["no default route", "master"]);
     Ok(())
 }
 
@@ -95,15 +81,15 @@ fn keys_of_macvlan() -> Result<()> {
 fn keys_of_ipvlan() -> Result<()> {
     let place = place()?;
     let mode = config("ipvlan", json!({ "mode": "l4" }));
-    refused(&place, &mode, 7, &["mode", "`l3s`"]);
+    place.refuses(&mode, 7, &["mode", "`l3s`"]);
     let mtu = config("ipvlan", json!({ "mtu": 1501 }));
-    refused(&place, &mtu, 7, &["mtu", "the MTU of master `eth1`"]);
+    place.refuses(&mtu, 7, &["mtu", "the MTU of master `eth1`"]);
     let without = config("ipvlan", json!({ "ipam": {} }));
-    refused(&place, &without, 7, &["ipam", "type"]);
+    place.refuses(&without, 7, &["ipam", "type"]);
     let several =
         json!({ "cniVersion": "1.1.0", "interfaces": [{ "name": "a" }, { "name": "b" }] });
     let chained = config("ipvlan", json!({ "master": "", "prevResult": several }));
-    refused(&place, &chained, 7, &["master", "2 interfaces"]);
+    place.refuses(&chained, 7, &["master", "2 interfaces"]);
     Ok(())
 }
 
@@ -112,13 +98,13 @@ fn keys_of_vlan() -> Result<()> {
     let place = place()?;
     for id in [json!(0), json!(4095), json!(-1), json!(65_543)] {
         let words = ["vlanId: expected 1 to 4094", &id.to_string()];
-        refused(&place, &config("vlan", json!({ "vlanId": id })), 7, &words);
+        place.refuses(&config("vlan", json!({ "vlanId": id })), 7, &words);
     }
-    refused(&place, &config("vlan", json!({})), 7, &["vlanId"]);
+    place.refuses(&config("vlan", json!({})), 7, &["vlanId"]);
     let with = |key: &str, value: Value| config("vlan", json!({ "vlanId": 7, key: value }));
-    refused(&place, &with("master", json!("")), 7, &["master: missing"]);
-    refused(&place, &with("ipam", json!({})), 7, &["ipam", "type"]);
+    place.refuses(&with("master", json!("")), 7, &["master: missing"]);
+    place.refuses(&with("ipam", json!({})), 7, &["ipam", "type"]);
     let call = with("mtu", json!(0));
-    refused(&place, &call, 11, &["master", "`eth1` is down"]);
+    place.refuses(&call, 11, &["master", "`eth1` is down"]);
     Ok(())
 }

@@ -13,7 +13,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{Container, Grant, Node, failure};
+use weir_kit::{Container, Grant, Node, failure, with_keys};
 
 /// The plugin that says what it was asked.
 const PLUGIN: &str = "puppet";
@@ -96,9 +96,7 @@ impl Network {
 
     /// Puts a list with these keys in the place of the present one.
     fn write(&self, keys: Value) -> Result<()> {
-        let mut list = json!({ "cniVersion": "1.1.0", "name": NETWORK });
-        let own = list.as_object_mut().context("an object")?;
-        own.extend(keys.as_object().cloned().unwrap_or_default());
+        let list = with_keys(json!({ "cniVersion": "1.1.0", "name": NETWORK }), keys);
         let directory = self.node.root().join("etc/cni/net.d");
         fs::create_dir_all(&directory)?;
         fs::write(directory.join("10-blue.conflist"), list.to_string()).context("write the list")

@@ -42,13 +42,14 @@ fn a_bridge_that_is_there_already_keeps_its_mac() -> Result<()> {
 #[test]
 fn a_bridge_whose_last_port_went_gets_a_mac_that_stays() -> Result<()> {
     let side = Side::create(Whose::Weir, 2)?;
-    for line in [
-        "link add name br type bridge",
-        "link add name port master br type veth peer name end",
-        "link delete port",
-    ] {
-        side.node.ip(line)?;
-    }
+    side.node.tools(
+        "ip",
+        &[
+            "link add name br type bridge",
+            "link add name port master br type veth peer name end",
+            "link delete port",
+        ],
+    )?;
     ensure!(mac(&side)? == "00:00:00:00:00:00");
     let macs = macs(&side)?;
     ensure!(

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_kit::Outcome;
+use weir_kit::{Outcome, with_keys};
 
 use crate::compare::differences;
 use crate::normalise;
@@ -121,8 +121,7 @@ impl Case {
 
     /// All of these keys of the configuration.
     pub fn more(mut self, keys: Value) -> Self {
-        let own = self.config.as_object_mut().expect("an object");
-        own.extend(keys.as_object().expect("an object").clone());
+        self.config = with_keys(self.config, keys);
         self
     }
 

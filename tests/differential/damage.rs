@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use weir_kit::with_keys;
 
 use crate::side::{Side, with_previous};
 
@@ -57,12 +58,10 @@ fn ptp() -> Value {
 }
 
 fn bridge(keys: Value, ipam: Value) -> Value {
-    let mut config =
-        json!({"cniVersion": "1.0.0", "name": "net", "type": "bridge", "bridge": "br"});
-    let whole = config.as_object_mut().expect("an object");
-    whole.extend(keys.as_object().expect("an object").clone());
-    whole.insert("ipam".to_owned(), ipam);
-    whole["ipam"]["type"] = json!("host-local");
+    let config = json!({"cniVersion": "1.0.0", "name": "net", "type": "bridge", "bridge": "br"});
+    let mut config = with_keys(config, keys);
+    config["ipam"] = ipam;
+    config["ipam"]["type"] = json!("host-local");
     config
 }
 

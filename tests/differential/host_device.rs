@@ -62,18 +62,24 @@ cases! {
     a_path_elsewhere: Case::new(json!({"type": "host-device", "kernelpath": "/sys/class/net"})).fails();
 }
 
+/// Gives the host the device `nic0`, with these words of `ip link add`.
+fn add_device(side: &Side, words: &str) -> Result<()> {
+    let add = format!("link add name nic0 {words} type veth peer name nic1");
+    side.node.ip(&add).map(drop)
+}
+
+/// The configuration for it.
+fn device(version: &str) -> Value {
+    json!({"cniVersion": version, "name": "net", "type": "host-device", "device": "nic0"})
+}
+
 /// What one side has moved in, the other one moves back.
 #[test]
 fn del_of_what_the_other_side_made() -> Result<()> {
-    for (from, to) in [
-        (Whose::Reference, Whose::Weir),
-        (Whose::Weir, Whose::Reference),
-    ] {
+    for (from, to) in Whose::EACH_WAY {
         let side = Side::create(from, 1)?;
-        side.node
-            .ip("link add name nic0 type veth peer name nic1")?;
-        let config =
-            json!({"cniVersion": "1.0.0", "name": "net", "type": "host-device", "device": "nic0"});
+        add_device(&side, "")?;
+        let config = device("1.0.0");
         let result = side.call("ADD", 0, &config, None)?.result();
         ensure!(
             side.node.ip("link show nic0").is_err(),
@@ -91,12 +97,10 @@ fn del_of_what_the_other_side_made() -> Result<()> {
 #[test]
 fn a_name_that_the_container_has_is_refused() -> Result<()> {
     let side = Side::create(Whose::Weir, 1)?;
-    side.node
-        .ip("link add name nic0 type veth peer name nic1")?;
+    add_device(&side, "")?;
     side.node.ip("link set nic0 up")?;
     side.containers[0].ip("link add name eth0 type veth peer name other0")?;
-    let config =
-        json!({"cniVersion": "1.0.0", "name": "net", "type": "host-device", "device": "nic0"});
+    let config = device("1.0.0");
     let added = side.call("ADD", 0, &config, None)?;
     assert_eq!(added.code(), 102, "{added:?}");
     let deleted = side.call("DEL", 0, &config, None)?;
@@ -110,12 +114,10 @@ fn a_name_that_the_container_has_is_refused() -> Result<()> {
 #[test]
 fn the_mtu_and_the_alias_are_as_before() -> Result<()> {
     let side = Side::create(Whose::Weir, 1)?;
-    side.node
-        .ip("link add name nic0 mtu 1400 type veth peer name nic1")?;
+    add_device(&side, "mtu 1400")?;
     let alias = "uplink of rack 7";
     side.node.inside(|| set_alias("nic0", alias))?;
-    let config =
-        json!({"cniVersion": "1.1.0", "name": "net", "type": "host-device", "device": "nic0"});
+    let config = device("1.1.0");
     side.call("ADD", 0, &config, None)?.result();
     let container = &side.containers[0];
     container.ip("link set eth0 down")?;
@@ -140,8 +142,7 @@ fn the_mtu_and_the_alias_are_as_before() -> Result<()> {
 fn the_address_is_free_when_the_device_is_gone() -> Result<()> {
     for is_namespace in [false, true] {
         let side = Side::create(Whose::Weir, 1)?;
-        side.node
-            .ip("link add name nic0 type veth peer name nic1")?;
+        add_device(&side, "")?;
         let config = json!({"cniVersion": "1.1.0", "name": "net", "type": "host-device", "device": "nic0",
             "ipam": {"type": "host-local", "subnet": "10.1.0.0/24"}});
         side.call("ADD", 0, &config, None)?.result();
@@ -163,10 +164,8 @@ fn the_address_is_free_when_the_device_is_gone() -> Result<()> {
 #[test]
 fn a_device_that_came_back_with_the_namespace_gets_its_name_back() -> Result<()> {
     let side = Side::create(Whose::Weir, 1)?;
-    side.node
-        .ip("link add name nic0 mtu 1400 type veth peer name nic1")?;
-    let config =
-        json!({"cniVersion": "1.1.0", "name": "net", "type": "host-device", "device": "nic0"});
+    add_device(&side, "mtu 1400")?;
+    let config = device("1.1.0");
     side.call("ADD", 0, &config, None)?.result();
     let container = &side.containers[0];
     container.ip("link set eth0 mtu 1300")?;

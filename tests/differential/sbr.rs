@@ -207,13 +207,16 @@ fn hints_keep_the_subnets_in_the_main_table() -> Result<()> {
 /// CHECK of the reference looks at nothing.
 #[test]
 fn check_finds_what_is_gone() -> Result<()> {
-    for words in [
+    let rules = [
         "rule del from 10.1.0.5 table 100",
         "-6 rule del from fd00:1::5 table 101",
+    ];
+    let routes = [
         "route del default table 100",
         "-6 route del default table 101",
         "route del 10.1.0.0/24",
-    ] {
+    ];
+    for words in rules.into_iter().chain(routes) {
         let routed = Routed::create(json!({"addSourceHints": true}))?;
         routed.container().ip(words)?;
         let config = with_previous(&routed.config, Some(&routed.result));
@@ -226,10 +229,7 @@ fn check_finds_what_is_gone() -> Result<()> {
 /// What one side has attached, the other one deletes.
 #[test]
 fn del_of_what_the_other_side_made() -> Result<()> {
-    for (from, to) in [
-        (Whose::Reference, Whose::Weir),
-        (Whose::Weir, Whose::Reference),
-    ] {
+    for (from, to) in Whose::EACH_WAY {
         let side = Side::create(from, 1)?;
         let mut config = json!({"cniVersion": "1.0.0", "name": "net", "plugins": [
             {"type": "bridge", "bridge": "br", "ipam": {"type": "host-local", "subnet": "10.1.0.0/24"}}, sbr(),

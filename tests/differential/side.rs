@@ -16,6 +16,12 @@ pub enum Whose {
     Weir,
 }
 
+impl Whose {
+    /// Each way of one side taking over from the other.
+    pub const EACH_WAY: [(Self, Self); 2] =
+        [(Self::Reference, Self::Weir), (Self::Weir, Self::Reference)];
+}
+
 /// A node, the containers on it, and whose plugins attach them.
 pub struct Side {
     pub whose: Whose,

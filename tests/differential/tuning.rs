@@ -236,10 +236,7 @@ fn compare(step: &str, sides: &[Attached; 2], keys: &Value) -> Result<()> {
 /// Either side restores what the other one changed, and sees it in CHECK.
 #[test]
 fn a_backup_is_good_for_the_other_side() -> Result<()> {
-    for (from, to) in [
-        (Whose::Reference, Whose::Weir),
-        (Whose::Weir, Whose::Reference),
-    ] {
+    for (from, to) in Whose::EACH_WAY {
         let attached = Attached::create(from)?;
         let before = attached.attributes()?;
         let keys = all_attributes();

@@ -6,6 +6,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::wat::Text;
+use super::{over_memory, over_time};
 
 const FOREVER: &str = "(loop $forever (br $forever))";
 
@@ -57,11 +58,7 @@ fn an_endless_loop_ends_wherever_it_is() -> Result<()> {
         let began = Instant::now();
         let outcome = place.add(json!({}))?;
         assert!(began.elapsed() < Duration::from_secs(5), "{text:?}");
-        place.assert_ended(
-            &outcome,
-            211,
-            &["did not finish within its time, `limits.time: 300ms`"],
-        );
+        place.assert_ended(&outcome, 211, &[&over_time("300ms")]);
     }
     Ok(())
 }
@@ -86,11 +83,7 @@ fn an_endless_loop_inside_a_host_call_ends() -> Result<()> {
         ..Text::default()
     }
     .place("{}", "{ time: 300ms }")?;
-    place.ends(
-        json!({}),
-        211,
-        &["did not finish within its time, `limits.time: 300ms`"],
-    )?;
+    place.ends(json!({}), 211, &[&over_time("300ms")])?;
     assert_eq!(place.records("sysctl.read").len(), 1);
     Ok(())
 }
@@ -103,11 +96,7 @@ fn four_gibibytes_at_first_are_refused() -> Result<()> {
         ..Text::default()
     }
     .place("{}", "{}")?;
-    place.ends(
-        json!({}),
-        212,
-        &["needed more memory than `limits.memory: 64MiB`"],
-    )
+    place.ends(json!({}), 212, &[&over_memory("64MiB")])
 }
 
 /// Property: a text crosses whole and within the limit, however long the plugin says that it is.

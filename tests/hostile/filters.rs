@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use serde_json::json;
+use weir_kit::with_keys;
 
 use super::puppet::Puppet;
 
@@ -28,10 +29,7 @@ fn a_hook_or_a_statement_outside_the_grant_is_denied() -> Result<()> {
             statements: [counter], verbs: [read, write] } ] }"#,
     )?;
     let apply = |keys: serde_json::Value| {
-        let mut order = json!({ "do": "firewall.apply", "chain": "own" });
-        let members = order.as_object_mut().expect("an order");
-        members.extend(keys.as_object().cloned().unwrap_or_default());
-        order
+        with_keys(json!({ "do": "firewall.apply", "chain": "own" }), keys)
     };
     puppet.assert_denied(vec![
         apply(json!({ "hook": "forward" })),

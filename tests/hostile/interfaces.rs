@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{State, assert_contains};
+use weir_kit::{State, assert_contains, with_keys};
 
 use super::links::puppet;
 use super::tenants::Cluster;
@@ -15,13 +15,14 @@ const PLUGINS: [&str; 3] = ["macvlan", "ipvlan", "vlan"];
 
 fn cluster(listed: &[&str]) -> Result<Cluster> {
     let cluster = Cluster::create()?;
-    for line in [
-        "link add lan0 type veth peer name lan1",
-        "link set lan0 up",
-        "link set lan1 up",
-    ] {
-        cluster.node.ip(line)?;
-    }
+    cluster.node.tools(
+        "ip",
+        &[
+            "link add lan0 type veth peer name lan1",
+            "link set lan0 up",
+            "link set lan1 up",
+        ],
+    )?;
     list(&cluster, listed)?;
     Ok(cluster)
 }
@@ -46,9 +47,7 @@ fn over(plugin: &str, master: &str, keys: Value) -> Value {
     if plugin == "vlan" {
         config["vlanId"] = json!(7);
     }
-    let own = config.as_object_mut().into_iter();
-    own.for_each(|own| own.extend(keys.as_object().cloned().unwrap_or_default()));
-    config
+    with_keys(config, keys)
 }
 
 /// Property: without a list no interface of the node is a tenant's, and the error names the line that would list it.
@@ -172,10 +171,8 @@ fn a_plugin_over_a_card_has_neither_its_frames_nor_its_macs() -> Result<()> {
                      { namespace: container } ] }"#,
     )?;
     let order = |keys: Value| {
-        let mut order = json!({ "do": "link.create", "kind": "macvlan", "inside": true, "name": "own0", "other": "nic0" });
-        let own = order.as_object_mut().into_iter();
-        own.for_each(|own| own.extend(keys.as_object().cloned().unwrap_or_default()));
-        order
+        let order = json!({ "do": "link.create", "kind": "macvlan", "inside": true, "name": "own0", "other": "nic0" });
+        with_keys(order, keys)
     };
     puppet.assert_denied(vec![
         order(json!({ "value": "passthru" })),

@@ -35,7 +35,17 @@ use std::fs;
 use anyhow::Result;
 use bytesize::ByteSize;
 use serde_json::{Value, json};
-use weir_kit::{Call, Container, Grant, Node, Outcome, State, assert_contains, weir};
+use weir_kit::{Call, Container, Grant, Node, Outcome, State, assert_contains, weir, with_keys};
+
+/// What an error says of a plugin that needs more than this time.
+fn over_time(limit: &str) -> String {
+    format!("did not finish within its time, `limits.time: {limit}`")
+}
+
+/// What an error says of a plugin that needs more than this memory.
+fn over_memory(limit: &str) -> String {
+    format!("needed more memory than `limits.memory: {limit}`")
+}
 
 /// What a plugin may have where its grant does not say, in bytes.
 const DEFAULT_MEMORY: u64 = 64 << 20;
@@ -65,10 +75,8 @@ impl Place {
 
     /// A configuration that tells the plugin what to do.
     pub fn config(&self, keys: Value) -> Value {
-        let mut config = json!({ "cniVersion": "1.1.0", "name": "hostile", "type": self.plugin });
-        let own = config.as_object_mut().expect("an object");
-        own.extend(keys.as_object().cloned().unwrap_or_default());
-        config
+        let config = json!({ "cniVersion": "1.1.0", "name": "hostile", "type": self.plugin });
+        with_keys(config, keys)
     }
 
     /// Runs ADD with these keys.

@@ -29,6 +29,9 @@ pub struct Answer {
     pub said: String,
 }
 
+/// The ways of an ADD to fail, each with its code.
+pub const FAILURES: [(&str, u64); 2] = [("trap", 210), ("gave up", 150)];
+
 impl Puppet {
     /// Under a grant of these capabilities.
     pub fn under(capabilities: &str) -> Result<Self> {
@@ -114,6 +117,18 @@ impl Puppet {
             assert_eq!(record["verdict"], "denied", "{record:#}");
         }
         Ok(answers)
+    }
+
+    /// Checks that an ADD which carries out these orders and fails then, by a trap or by an error, leaves what was there before.
+    pub fn assert_goes(&self, orders: &[Value]) -> Result<()> {
+        let before = self.whole()?;
+        for (end, code) in FAILURES {
+            assert_eq!(self.run(orders.to_vec(), end)?.code(), code);
+            let answers = self.said();
+            assert!(answers.iter().all(|a| a.answer == "ok"), "{answers:#?}");
+            assert_eq!(self.whole()?, before);
+        }
+        Ok(())
     }
 
     /// All that is on the node, and the container's links, addresses, routes and policy rules.

@@ -9,7 +9,7 @@ use std::thread;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::puppet::Puppet;
+use super::puppet::{FAILURES, Puppet};
 
 const OWN: &str = "{ store: [ { directories: [/srv/own] }, { files: [/etc/own.conf] } ] }";
 
@@ -361,7 +361,7 @@ fn what_was_committed_goes_with_a_failed_add() -> Result<()> {
     let (puppet, _) = puppet()?;
     let put = json!({ "do": "store.transaction.put", "key": "key", "value": "mine" });
     let commit = json!({ "do": "store.transaction.commit" });
-    for (end, code) in [("trap", 210), ("gave up", 150)] {
+    for (end, code) in FAILURES {
         let orders = vec![open(), put.clone(), commit.clone()];
         assert_eq!(puppet.run(orders, end)?.code(), code);
         let key = puppet.place.node.root().join("srv/own/hostile/key");

@@ -9,7 +9,7 @@ use std::net::{TcpListener, UdpSocket};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_kit::{Container, Grant, Node, Outcome, State, assert_contains, weir};
+use weir_kit::{Container, Grant, Node, Outcome, State, assert_contains, weir, with_keys};
 
 use super::Place;
 use super::puppet::{Answer, PLUGIN, Puppet};
@@ -147,14 +147,12 @@ fn mapping(network: &str, host_port: u16, protocol: &str, result: &Value) -> Val
 }
 
 fn bridge(device: &str, address: &str, keys: Value) -> Value {
-    let mut config = json!({
+    let config = json!({
         "type": "bridge",
         "bridge": device,
         "ipam": { "type": "static", "addresses": [{ "address": address }] },
     });
-    let own = config.as_object_mut().expect("an object");
-    own.extend(keys.as_object().expect("an object").clone());
-    config
+    with_keys(config, keys)
 }
 
 fn gateway(address: &str, gateway: &str) -> Value {

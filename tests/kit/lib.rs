@@ -61,6 +61,15 @@ pub fn assert_lacks(text: &str, parts: &[&str]) {
     }
 }
 
+/// An object with more keys, which come in the place of its own ones of these names.
+pub fn with_keys(mut object: Value, keys: Value) -> Value {
+    let (Some(own), Value::Object(keys)) = (object.as_object_mut(), keys) else {
+        panic!("not two objects");
+    };
+    own.extend(keys);
+    object
+}
+
 /// Returns the text of an error that must have come. Errors: that there was none.
 pub fn failure<T: Debug>(outcome: Result<T>) -> Result<String> {
     match outcome {

@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::address::{Add, Address, Delete, Family, List, Settle};
 use weir_grant::link::LinkFacts;
-use weir_kernel::{Changes, Perform, Result, WhileDoing as _, checks};
+use weir_kernel::{Answer, Changes, Perform, Result, WhileDoing as _, checks};
 
 use super::error::refused;
 use super::kernel::Model;
@@ -88,8 +88,8 @@ pub(crate) fn of_link(network: &NetworkState, index: u32) -> impl Iterator<Item 
     its.map(|(_, address)| address)
 }
 
-impl Perform<Delete> for Model {
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Delete> for Model {
+    fn answer(&mut self, permit: &Permit<Delete>) -> Result<()> {
         let Delete { link, address } = permit.operation();
         let doing = format_args!("remove {address} from {link}");
         self.change(|machine| delete(machine.state.of(link.namespace)?, link, *address))
@@ -155,8 +155,8 @@ pub(crate) fn drop_ipv6(network: &mut NetworkState, index: u32) {
     });
 }
 
-impl Perform<List, Vec<Address>> for Model {
-    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Address>> {
+impl Answer<List, Vec<Address>> for Model {
+    fn answer(&mut self, permit: &Permit<List>) -> Result<Vec<Address>> {
         let List { link: of, family } = permit.operation();
         let doing = format_args!("list the addresses of {of}");
         self.look(|state| {
@@ -170,8 +170,8 @@ impl Perform<List, Vec<Address>> for Model {
 }
 
 /// Nothing is tentative. Errors: `NotFound` for the link.
-impl Perform<Settle> for Model {
-    fn perform(&mut self, permit: &Permit<Settle>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Settle> for Model {
+    fn answer(&mut self, permit: &Permit<Settle>) -> Result<()> {
         let of = &permit.operation().link;
         let doing = format_args!("wait for the IPv6 addresses of {of}");
         self.look(|state| link::find(state.of(of.namespace)?, of).map(drop))

@@ -2,12 +2,12 @@
 
 use weir_gate::Permit;
 use weir_grant::conntrack::Delete;
-use weir_kernel::{Changes, Perform, Result, checks};
+use weir_kernel::{Answer, Result, checks};
 
 use super::kernel::Model;
 
-impl Perform<Delete> for Model {
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Delete> for Model {
+    fn answer(&mut self, permit: &Permit<Delete>) -> Result<()> {
         let delete = permit.operation();
         checks::filter(&delete.filter)?;
         self.change(|machine| {

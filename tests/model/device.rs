@@ -2,12 +2,12 @@
 
 use weir_gate::Permit;
 use weir_grant::device::{ByAuxiliaryName, ByKernelPath, ByLink, ByPciAddress, Device};
-use weir_kernel::{Changes, Error, Perform, Result, checks};
+use weir_kernel::{Answer, Error, Result, checks};
 
 use super::kernel::Model;
 
-impl Perform<ByLink, Device> for Model {
-    fn perform(&mut self, permit: &Permit<ByLink>, _: &mut Changes<'_>) -> Result<Device> {
+impl Answer<ByLink, Device> for Model {
+    fn answer(&mut self, permit: &Permit<ByLink>) -> Result<Device> {
         let link = &permit.operation().link;
         checks::link_name(link)?;
         self.find(|_, device| by(device, link))
@@ -28,24 +28,24 @@ fn by(device: &Device, link: &str) -> Option<Device> {
     })
 }
 
-impl Perform<ByPciAddress, Device> for Model {
-    fn perform(&mut self, permit: &Permit<ByPciAddress>, _: &mut Changes<'_>) -> Result<Device> {
+impl Answer<ByPciAddress, Device> for Model {
+    fn answer(&mut self, permit: &Permit<ByPciAddress>) -> Result<Device> {
         let address = &permit.operation().address;
         checks::check_pci_address(address)?;
         self.find(|_, device| (device.pci_address == *address).then(|| device.clone()))
     }
 }
 
-impl Perform<ByAuxiliaryName, Device> for Model {
-    fn perform(&mut self, permit: &Permit<ByAuxiliaryName>, _: &mut Changes<'_>) -> Result<Device> {
+impl Answer<ByAuxiliaryName, Device> for Model {
+    fn answer(&mut self, permit: &Permit<ByAuxiliaryName>) -> Result<Device> {
         let name = &permit.operation().name;
         checks::check_auxiliary_name(name)?;
         self.find(|_, device| (device.auxiliary_name == *name).then(|| device.clone()))
     }
 }
 
-impl Perform<ByKernelPath, Device> for Model {
-    fn perform(&mut self, permit: &Permit<ByKernelPath>, _: &mut Changes<'_>) -> Result<Device> {
+impl Answer<ByKernelPath, Device> for Model {
+    fn answer(&mut self, permit: &Permit<ByKernelPath>) -> Result<Device> {
         let path = &permit.operation().path;
         checks::check_kernel_path(path)?;
         self.find(|at, device| {

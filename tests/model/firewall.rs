@@ -7,7 +7,7 @@ use weir_gate::Permit;
 use weir_grant::firewall::{
     Apply, Chain, Element, Family, GetElement, ListChains, ListElements, ListRules, ListSets, Rule,
 };
-use weir_kernel::{Changes, Perform, Result};
+use weir_kernel::{Answer, Changes, Perform, Result};
 
 use super::kernel::Model;
 use super::state::{NetworkState, Table};
@@ -21,8 +21,8 @@ impl Perform<Apply> for Model {
     }
 }
 
-impl Perform<ListChains, Vec<Chain>> for Model {
-    fn perform(&mut self, permit: &Permit<ListChains>, _: &mut Changes<'_>) -> Result<Vec<Chain>> {
+impl Answer<ListChains, Vec<Chain>> for Model {
+    fn answer(&mut self, permit: &Permit<ListChains>) -> Result<Vec<Chain>> {
         let list = permit.operation();
         self.look(|state| {
             let table = table(state.of(list.namespace)?, list.family, &list.table);
@@ -31,8 +31,8 @@ impl Perform<ListChains, Vec<Chain>> for Model {
     }
 }
 
-impl Perform<ListSets, Vec<String>> for Model {
-    fn perform(&mut self, permit: &Permit<ListSets>, _: &mut Changes<'_>) -> Result<Vec<String>> {
+impl Answer<ListSets, Vec<String>> for Model {
+    fn answer(&mut self, permit: &Permit<ListSets>) -> Result<Vec<String>> {
         let list = permit.operation();
         self.look(|state| {
             let table = table(state.of(list.namespace)?, list.family, &list.table);
@@ -43,8 +43,8 @@ impl Perform<ListSets, Vec<String>> for Model {
 }
 
 /// What is told of a rule is its handle and its comment.
-impl Perform<ListRules, Vec<Rule>> for Model {
-    fn perform(&mut self, permit: &Permit<ListRules>, _: &mut Changes<'_>) -> Result<Vec<Rule>> {
+impl Answer<ListRules, Vec<Rule>> for Model {
+    fn answer(&mut self, permit: &Permit<ListRules>) -> Result<Vec<Rule>> {
         let list = permit.operation();
         self.look(|state| {
             let table = table(state.of(list.namespace)?, list.family, &list.table);
@@ -62,12 +62,8 @@ impl Perform<ListRules, Vec<Rule>> for Model {
     }
 }
 
-impl Perform<GetElement, Option<Element>> for Model {
-    fn perform(
-        &mut self,
-        permit: &Permit<GetElement>,
-        _: &mut Changes<'_>,
-    ) -> Result<Option<Element>> {
+impl Answer<GetElement, Option<Element>> for Model {
+    fn answer(&mut self, permit: &Permit<GetElement>) -> Result<Option<Element>> {
         let get = permit.operation();
         self.look(|state| {
             let elements = elements(state.of(get.namespace)?, get.family, &get.table, &get.set)?;
@@ -76,12 +72,8 @@ impl Perform<GetElement, Option<Element>> for Model {
     }
 }
 
-impl Perform<ListElements, Vec<Element>> for Model {
-    fn perform(
-        &mut self,
-        permit: &Permit<ListElements>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Element>> {
+impl Answer<ListElements, Vec<Element>> for Model {
+    fn answer(&mut self, permit: &Permit<ListElements>) -> Result<Vec<Element>> {
         let list = permit.operation();
         self.look(|state| {
             elements(

@@ -5,25 +5,21 @@ use std::net::IpAddr;
 
 use weir_gate::Permit;
 use weir_grant::firewalld::{AddSource, IsRunning, RemoveSource, ZoneOfSource};
-use weir_kernel::{Changes, Error, Perform, Result};
+use weir_kernel::{Answer, Changes, Error, Perform, Result};
 
 use super::kernel::Model;
 use super::state::State;
 
 type Zones = BTreeMap<String, Vec<IpAddr>>;
 
-impl Perform<IsRunning, bool> for Model {
-    fn perform(&mut self, _: &Permit<IsRunning>, _: &mut Changes<'_>) -> Result<bool> {
+impl Answer<IsRunning, bool> for Model {
+    fn answer(&mut self, _: &Permit<IsRunning>) -> Result<bool> {
         self.look(|state| Ok(state.zones.is_some()))
     }
 }
 
-impl Perform<ZoneOfSource, Option<String>> for Model {
-    fn perform(
-        &mut self,
-        permit: &Permit<ZoneOfSource>,
-        _: &mut Changes<'_>,
-    ) -> Result<Option<String>> {
+impl Answer<ZoneOfSource, Option<String>> for Model {
+    fn answer(&mut self, permit: &Permit<ZoneOfSource>) -> Result<Option<String>> {
         self.look(|state| Ok(zone_of(zones(state)?, permit.operation().source)))
     }
 }
@@ -48,8 +44,8 @@ impl Perform<AddSource> for Model {
     }
 }
 
-impl Perform<RemoveSource> for Model {
-    fn perform(&mut self, permit: &Permit<RemoveSource>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<RemoveSource> for Model {
+    fn answer(&mut self, permit: &Permit<RemoveSource>) -> Result<()> {
         let RemoveSource { zone, source } = permit.operation();
         self.change(|machine| {
             let sources = sources(zones(&mut machine.state)?, zone)?;

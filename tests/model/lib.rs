@@ -19,7 +19,7 @@
 //! - Routes are looked up without policy rules.
 //! - An update of a link that is refused changes nothing, where the kernel may have changed a part.
 //! - Rules are not compiled, the types of elements are not checked, and ranges of a set may overlap.
-//! - Parameters are those of `sysctl/defaults.rs`, and any value is taken that is a number where the default is one.
+//! - Parameters are those of `weir_sdk::testing::parameters`, and any value is taken that is a number where the default is one.
 //! - A store is never full, and its directory needs no mode and no owner.
 
 mod address;

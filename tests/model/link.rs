@@ -10,7 +10,7 @@ mod vlan;
 use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::link::{GetPeer, Link, LinkFacts, List, OperState, Peer, Read, WaitUp};
-use weir_kernel::{Changes, Code, Error, Perform, Result, WhileDoing as _};
+use weir_kernel::{Answer, Code, Error, Result, WhileDoing as _};
 
 use super::kernel::Model;
 use super::state::{Device, NetworkState};
@@ -43,16 +43,16 @@ fn check_free(network: &NetworkState, name: &str) -> Result<()> {
     }
 }
 
-impl Perform<Read, Link> for Model {
-    fn perform(&mut self, permit: &Permit<Read>, _: &mut Changes<'_>) -> Result<Link> {
+impl Answer<Read, Link> for Model {
+    fn answer(&mut self, permit: &Permit<Read>) -> Result<Link> {
         let wanted = &permit.operation().link;
         let found = self.known.known(wanted).cloned();
         found.ok_or_else(|| Error::not_found(wanted.not_found()))
     }
 }
 
-impl Perform<List, Vec<Link>> for Model {
-    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Link>> {
+impl Answer<List, Vec<Link>> for Model {
+    fn answer(&mut self, permit: &Permit<List>) -> Result<Vec<Link>> {
         let list = permit.operation();
         self.look(|state| {
             let links = state
@@ -70,8 +70,8 @@ impl Perform<List, Vec<Link>> for Model {
     }
 }
 
-impl Perform<GetPeer, Peer> for Model {
-    fn perform(&mut self, permit: &Permit<GetPeer>, _: &mut Changes<'_>) -> Result<Peer> {
+impl Answer<GetPeer, Peer> for Model {
+    fn answer(&mut self, permit: &Permit<GetPeer>) -> Result<Peer> {
         let link = &permit.operation().link;
         if link.kind != "veth" {
             return Err(Error::invalid(format!("{link} is not a veth")));
@@ -88,8 +88,8 @@ impl Perform<GetPeer, Peer> for Model {
 }
 
 /// Errors: `TimedOut` for a link that is not up, as nothing changes meanwhile; `NotFound`.
-impl Perform<WaitUp> for Model {
-    fn perform(&mut self, permit: &Permit<WaitUp>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<WaitUp> for Model {
+    fn answer(&mut self, permit: &Permit<WaitUp>) -> Result<()> {
         let link = &permit.operation().link;
         let doing = format_args!("wait for {link} to be up");
         let state = self

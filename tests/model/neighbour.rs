@@ -5,7 +5,7 @@ use weir_gate::Permit;
 use weir_grant::address::Family;
 use weir_grant::link::LinkFacts;
 use weir_grant::neighbour::{Add, Announce, Delete, List, Neighbour, State};
-use weir_kernel::{Changes, Perform, Result};
+use weir_kernel::{Answer, Changes, Perform, Result};
 
 use super::error::refused;
 use super::kernel::Model;
@@ -54,8 +54,8 @@ fn lasts(entry: &Neighbour) -> bool {
     entry.proxy || matches!(entry.state, State::Permanent | State::Noarp)
 }
 
-impl Perform<Delete> for Model {
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Delete> for Model {
+    fn answer(&mut self, permit: &Permit<Delete>) -> Result<()> {
         let Delete {
             link: of,
             address,
@@ -81,8 +81,8 @@ impl Perform<Delete> for Model {
     }
 }
 
-impl Perform<List, Vec<Neighbour>> for Model {
-    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Neighbour>> {
+impl Answer<List, Vec<Neighbour>> for Model {
+    fn answer(&mut self, permit: &Permit<List>) -> Result<Vec<Neighbour>> {
         let List { link: of, family } = permit.operation();
         self.look(|state| {
             let network = state.of(of.namespace)?;
@@ -96,8 +96,8 @@ impl Perform<List, Vec<Neighbour>> for Model {
 }
 
 /// Nobody hears it. Errors: `NotFound` for a link that is gone.
-impl Perform<Announce> for Model {
-    fn perform(&mut self, permit: &Permit<Announce>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Announce> for Model {
+    fn answer(&mut self, permit: &Permit<Announce>) -> Result<()> {
         let of: &LinkFacts = &permit.operation().link;
         self.look(|state| link::find(state.of(of.namespace)?, of).map(drop))
     }

@@ -4,7 +4,7 @@ use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::address::Family;
 use weir_grant::policy_rule::{Add, Delete, List, PolicyRule};
-use weir_kernel::{Changes, Perform, Result, checks};
+use weir_kernel::{Answer, Changes, Perform, Result, checks};
 
 use super::error::refused;
 use super::kernel::Model;
@@ -95,8 +95,8 @@ fn may_be<T: PartialEq>(there: Option<T>, wanted: Option<T>) -> bool {
     wanted.is_none() || there == wanted
 }
 
-impl Perform<Delete> for Model {
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Delete> for Model {
+    fn answer(&mut self, permit: &Permit<Delete>) -> Result<()> {
         let Delete { namespace, rule } = permit.operation();
         self.change(|machine| {
             let rules = &mut machine.state.of(*namespace)?.policy_rules;
@@ -123,8 +123,8 @@ fn is_meant(there: &PolicyRule, wanted: &PolicyRule) -> bool {
         && may_be(number(there.mark_mask), number(wanted.mark_mask))
 }
 
-impl Perform<List, Vec<PolicyRule>> for Model {
-    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<PolicyRule>> {
+impl Answer<List, Vec<PolicyRule>> for Model {
+    fn answer(&mut self, permit: &Permit<List>) -> Result<Vec<PolicyRule>> {
         let List { namespace, family } = permit.operation();
         self.look(|state| {
             let rules = state.of(*namespace)?.policy_rules.iter();

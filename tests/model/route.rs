@@ -13,7 +13,7 @@ use weir_grant::address::Family;
 pub(crate) use weir_grant::route::MAIN_TABLE;
 use weir_grant::route::{Add, Delete, Get, List, Replace, Route, RouteKind};
 use weir_kernel::inverses::RemoveRoute;
-use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _, checks};
+use weir_kernel::{Answer, Changes, Error, Perform, Result, WhileDoing as _, checks};
 
 use super::address;
 use super::error::refused;
@@ -120,8 +120,8 @@ fn is_like(one: &Route<u32>, other: &Route<u32>) -> bool {
         && one.priority.unwrap_or(0) == other.priority.unwrap_or(0)
 }
 
-impl Perform<Delete> for Model {
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Delete> for Model {
+    fn answer(&mut self, permit: &Permit<Delete>) -> Result<()> {
         let Delete { namespace, route } = permit.operation();
         self.change(|machine| {
             let network = machine.state.of(*namespace)?;
@@ -171,8 +171,8 @@ pub(crate) fn drop_of_link(network: &mut NetworkState, index: u32) {
         .retain(|route| !is_over(route) || stays(route));
 }
 
-impl Perform<List, Vec<Route<u32>>> for Model {
-    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Route<u32>>> {
+impl Answer<List, Vec<Route<u32>>> for Model {
+    fn answer(&mut self, permit: &Permit<List>) -> Result<Vec<Route<u32>>> {
         let wanted = permit.operation();
         self.look(|state| {
             let routes = state.of(wanted.namespace)?.routes.iter();
@@ -200,8 +200,8 @@ fn passes(wanted: &List, route: &Route<u32>) -> bool {
         && table.is_none_or(|table| table == route.table)
 }
 
-impl Perform<Get, Route<u32>> for Model {
-    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Route<u32>> {
+impl Answer<Get, Route<u32>> for Model {
+    fn answer(&mut self, permit: &Permit<Get>) -> Result<Route<u32>> {
         let Get { namespace, to } = permit.operation();
         let doing = format_args!("find the route to {to} in {namespace}");
         let found = self.look(|state| {

@@ -13,10 +13,10 @@ use weir_grant::policy_rule::PolicyRule;
 use weir_grant::route::Route;
 use weir_grant::{Namespace, conntrack, firewall};
 use weir_kernel::{Code, Error, Result};
+use weir_sdk::testing::parameters;
 
 use super::link::loopback;
 use super::policy_rule;
-use super::sysctl::defaults;
 
 /// A machine, and the numbers that it gives out.
 pub(crate) struct Machine {
@@ -139,7 +139,7 @@ impl NetworkState {
             routes: Vec::new(),
             policy_rules: policy_rule::of_every_namespace(),
             neighbours: Vec::new(),
-            parameters: defaults::of_namespace(&["all", "default", "lo"]),
+            parameters: parameters::of_namespace(&["all", "default", "lo"]),
             tables: Vec::new(),
             listening: BTreeSet::new(),
         }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::store::{Location, OpenRead, OpenWrite, ReadFile, Revert};
-use weir_kernel::{Changes, DynTransaction, Error, Perform, Result};
+use weir_kernel::{Answer, DynTransaction, Error, Result};
 
 use super::error::refused;
 use super::kernel::Model;
@@ -16,8 +16,8 @@ use transaction::Store;
 /// Where private stores are.
 const PRIVATE: &str = "/var/lib/weir/stores";
 
-impl Perform<ReadFile, Vec<u8>> for Model {
-    fn perform(&mut self, permit: &Permit<ReadFile>, _: &mut Changes<'_>) -> Result<Vec<u8>> {
+impl Answer<ReadFile, Vec<u8>> for Model {
+    fn answer(&mut self, permit: &Permit<ReadFile>) -> Result<Vec<u8>> {
         let path = &permit.operation().path;
         let doing = format_args!("read `{}`", path.display());
         let found = self.look(|state| Ok(state.files.get(path).cloned()))?;
@@ -25,28 +25,20 @@ impl Perform<ReadFile, Vec<u8>> for Model {
     }
 }
 
-impl Perform<OpenRead, Box<DynTransaction>> for Model {
-    fn perform(
-        &mut self,
-        permit: &Permit<OpenRead>,
-        _: &mut Changes<'_>,
-    ) -> Result<Box<DynTransaction>> {
+impl Answer<OpenRead, Box<DynTransaction>> for Model {
+    fn answer(&mut self, permit: &Permit<OpenRead>) -> Result<Box<DynTransaction>> {
         Ok(Box::new(self.open(&permit.operation().location, false)?))
     }
 }
 
-impl Perform<OpenWrite, Box<DynTransaction>> for Model {
-    fn perform(
-        &mut self,
-        permit: &Permit<OpenWrite>,
-        _: &mut Changes<'_>,
-    ) -> Result<Box<DynTransaction>> {
+impl Answer<OpenWrite, Box<DynTransaction>> for Model {
+    fn answer(&mut self, permit: &Permit<OpenWrite>) -> Result<Box<DynTransaction>> {
         Ok(Box::new(self.open(&permit.operation().location, true)?))
     }
 }
 
-impl Perform<Revert> for Model {
-    fn perform(&mut self, permit: &Permit<Revert>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Revert> for Model {
+    fn answer(&mut self, permit: &Permit<Revert>) -> Result<()> {
         let Revert { location, changes } = permit.operation();
         let mut store = self.open(location, true)?;
         store.revert(changes);

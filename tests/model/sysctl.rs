@@ -1,20 +1,19 @@
 //! Capability `sysctl`: parameters of the namespaces and their links.
 
-pub(crate) mod defaults;
-
 use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::sysctl::{Read, Write, flaw_of_key, flaw_of_value};
 use weir_kernel::inverses::SetBack;
-use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _};
+use weir_kernel::{Answer, Changes, Error, Perform, Result, WhileDoing as _};
+use weir_sdk::testing::parameters;
 
 use super::address;
 use super::kernel::Model;
 use super::state::{Machine, NetworkState};
 
-impl Perform<Read, String> for Model {
-    fn perform(&mut self, permit: &Permit<Read>, _: &mut Changes<'_>) -> Result<String> {
+impl Answer<Read, String> for Model {
+    fn answer(&mut self, permit: &Permit<Read>) -> Result<String> {
         let Read { namespace, key } = permit.operation();
         self.look(|state| read(state.of(*namespace)?, key))
             .while_doing(format_args!("read {key} in {namespace}"))
@@ -166,7 +165,7 @@ pub(crate) fn remove_link(network: &mut NetworkState, link: &str) {
     let link = escaped(link);
     network
         .parameters
-        .retain(|key, _| defaults::of_link(key) != Some(link.as_str()));
+        .retain(|key, _| parameters::of_link(key) != Some(link.as_str()));
 }
 
 /// Gives the parameters of a link its new name.
@@ -178,7 +177,7 @@ pub(crate) fn rename_link(network: &mut NetworkState, from: &str, to: &str) {
 fn copy(network: &mut NetworkState, from: &str, to: &str) {
     let (from, to) = (escaped(from), escaped(to));
     let all = network.parameters.iter();
-    let its = all.filter(|(key, _)| defaults::of_link(key) == Some(from.as_str()));
+    let its = all.filter(|(key, _)| parameters::of_link(key) == Some(from.as_str()));
     let renamed = its.map(|(key, value)| {
         let key = key.replacen(&format!(".{from}."), &format!(".{to}."), 1);
         (key, value.clone())

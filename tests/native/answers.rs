@@ -4,7 +4,6 @@ use std::fs;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::assert_contains;
 
 use crate::world::{NETWORK, PLUGIN, World};
 
@@ -208,8 +207,7 @@ fn an_add_that_cannot_be_recorded_does_not_run() -> Result<()> {
     let log = world.file("var/log/weir");
     fs::create_dir_all(log.parent().expect("a directory"))?;
     fs::write(&log, "in the way")?;
-    let said = world.fails("add")?;
-    assert_contains(&said, &["cannot be recorded in the audit log"]);
+    world.fails_saying("add", &["cannot be recorded in the audit log"])?;
     assert!(world.calls().is_empty());
     world.succeeds("del")?;
     Ok(())

@@ -294,7 +294,6 @@ fn a_server_or_a_daemon_that_is_not_there_is_told() -> Result<()> {
     let mut list = place.list();
     list["plugins"][0]["ipam"]["daemonSocketPath"] = json!("/nowhere/dhcp.sock");
     world.write("etc/cni/net.d/net.conflist", &list.to_string())?;
-    let said = world.fails("add")?;
-    assert_contains(&said, &["native plugin `dhcp`: ", "/nowhere/dhcp.sock"]);
+    world.fails_saying("add", &["native plugin `dhcp`: ", "/nowhere/dhcp.sock"])?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{assert_contains, assert_lacks, binary, weir};
+use weir_kit::{assert_contains, assert_lacks, binary};
 
 use crate::listing::pasted;
 use crate::world::{BRIDGE, NETWORK, PLUGIN, World, failed};
@@ -98,11 +98,10 @@ fn the_grant_of_the_component_must_name_it() -> Result<()> {
     let world = World::listed()?;
     let ipam = json!({ "type": PLUGIN, "probe": world.with_files(json!({})) });
     world.network(json!([{ "type": "bridge", "bridge": BRIDGE, "ipam": ipam }]))?;
-    let said = world.fails("add")?;
-    assert_contains(
-        &said,
+    world.fails_saying(
+        "add",
         &["plugin `bridge`: the grant does not allow it to run IPAM plugin `probe` for ADD"],
-    );
+    )?;
     assert!(world.calls().is_empty());
     assert!(world.records().is_empty(), "nothing was looked for");
     Ok(())
@@ -135,8 +134,7 @@ fn another_digest_and_another_network_are_refused() -> Result<()> {
     let mut bytes = fs::read(&file)?;
     bytes.push(0);
     fs::write(&file, bytes)?;
-    let said = world.fails("add")?;
-    assert_contains(&said, &["plugin `bridge`: ipam.type: ", "(CNI error 222)"]);
+    world.fails_saying("add", &["plugin `bridge`: ipam.type: ", "(CNI error 222)"])?;
     world.list(PLUGIN, json!({ "networks": ["others", "*/*"] }))?;
     let said = world.fails("add")?;
     let expected =
@@ -164,8 +162,7 @@ fn one_that_is_not_there_is_told_with_where_it_was_searched() -> Result<()> {
     );
     // A link to weir is no native plugin.
     symlink(binary(), world.native().join("dhpc"))?;
-    let said = world.fails("add")?;
-    assert_contains(&said, &["ipam.type: ", "is weir itself", "(CNI error 224)"]);
+    world.fails_saying("add", &["ipam.type: ", "is weir itself", "(CNI error 224)"])?;
     Ok(())
 }
 
@@ -205,14 +202,9 @@ fn a_component_of_the_name_takes_precedence() -> Result<()> {
 #[test]
 fn a_plugin_called_by_its_name_finds_it_by_cni_path() -> Result<()> {
     let world = assigned(json!({}))?;
-    let mut config = json!({
-        "cniVersion": "1.0.0", "name": NETWORK, "type": "bridge", "bridge": BRIDGE,
-        "ipam": { "type": PLUGIN, "probe": world.with_files(json!({})) },
-    });
+    let mut config = world.called_bridge("1.0.0", json!({}));
     let run = |command: &str, path: &Path, config: &Value| {
-        let mut call = weir(&world.node, "bridge", command, &world.container, config);
-        call.set("CNI_PATH", path);
-        world.node.run(&call)
+        world.node.run(&world.call(command, path, config))
     };
     let native = world.native();
     let result = run("ADD", &native, &config)?.result();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{assert_contains, assert_lacks, wait_for, weir};
+use weir_kit::{assert_contains, assert_lacks, wait_for};
 
 use crate::bounds::Started;
 use crate::ipam::assigned;
@@ -93,12 +93,7 @@ fn ips(ips: Value) -> Value {
 #[test]
 fn no_address_at_all_is_the_components_error_and_undone() -> Result<()> {
     let world = assigned(ips(json!([])))?;
-    let said = world.fails("add")?;
-    assert_contains(
-        &said,
-        &["IPAM plugin `probe` returned no IP address (CNI error 107)"],
-    );
-    assert_eq!(world.commands(), ["ADD", "DEL"]);
+    world.add_is_undone(&["IPAM plugin `probe` returned no IP address (CNI error 107)"])?;
     Ok(())
 }
 
@@ -121,12 +116,7 @@ fn results_of_older_versions_are_converted() -> Result<()> {
     let list = json!({ "cniVersion": "0.2.0", "name": NETWORK,
         "plugins": [{ "type": "bridge", "bridge": BRIDGE, "ipam": ipam }] });
     world.write("etc/cni/net.d/net.conflist", &list.to_string())?;
-    let said = world.fails("add")?;
-    assert_contains(
-        &said,
-        &["cniVersion 0.2.0 does not support more than 1 address per family"],
-    );
-    assert_eq!(world.commands(), ["ADD", "DEL"]);
+    world.add_is_undone(&["cniVersion 0.2.0 does not support more than 1 address per family"])?;
     Ok(())
 }
 
@@ -135,11 +125,10 @@ fn one_that_hangs_is_killed_with_what_it_has_started() -> Result<()> {
     let world = World::create()?;
     world.list(PLUGIN, json!({ "limits": { "time": "300ms" } }))?;
     world.assigning(json!({ "act": "hang" }))?;
-    let said = world.fails("add")?;
-    assert_contains(
-        &said,
+    world.fails_saying(
+        "add",
         &["it did not end within 300ms and was killed (CNI error 226)"],
-    );
+    )?;
     assert!(Started::by_probe(&world)?.is_gone());
     assert_eq!(world.commands(), ["ADD", "DEL"]);
     assert_eq!(world.container.links()?, ["lo"]);
@@ -153,11 +142,10 @@ fn the_time_of_the_component_is_its_time() -> Result<()> {
     let file = world.file("etc/weir/grants.d/bridge.yaml");
     let grant = fs::read_to_string(&file)?;
     fs::write(&file, grant.replace("time: 60s", "time: 500ms"))?;
-    let said = world.fails("add")?;
-    assert_contains(
-        &said,
+    world.fails_saying(
+        "add",
         &["plugin `bridge`", "500ms", "its last call was `ipam.run`"],
-    );
+    )?;
     assert!(Started::by_probe(&world)?.is_gone());
     assert_eq!(world.commands(), ["ADD", "DEL"]);
     let answers: Vec<Value> = native_answers(&world);
@@ -193,8 +181,7 @@ fn a_component_that_fails_later_gives_back_by_the_program_that_ran() -> Result<(
     let shown = world.native().join(PLUGIN);
     bridge["ipam"]["probe"] = world.with_files(json!({ "remove": shown }));
     world.network(json!([bridge]))?;
-    let said = world.fails("add")?;
-    assert_contains(&said, &["plugin `bridge`: ", "(CNI error 110)"]);
+    world.fails_saying("add", &["plugin `bridge`: ", "(CNI error 110)"])?;
     assert!(!shown.exists(), "it did not remove itself");
     assert_eq!(world.commands(), ["ADD", "DEL"]);
     assert_eq!(native_answers(&world), ["ok", "ok"]);
@@ -206,15 +193,8 @@ fn a_component_that_fails_later_gives_back_by_the_program_that_ran() -> Result<(
 #[test]
 fn a_kill_of_weir_ends_it_and_del_calls_it() -> Result<()> {
     let world = assigned(json!({}))?;
-    let mut config = json!({
-        "cniVersion": "1.1.0", "name": NETWORK, "type": "bridge", "bridge": BRIDGE,
-        "ipam": { "type": PLUGIN, "probe": world.with_files(json!({ "act": "hang" })) },
-    });
-    let call = |command: &str, config: &Value| {
-        let mut call = weir(&world.node, "bridge", command, &world.container, config);
-        call.set("CNI_PATH", world.native());
-        call
-    };
+    let mut config = world.called_bridge("1.1.0", json!({ "act": "hang" }));
+    let call = |command: &str, config: &Value| world.call(command, &world.native(), config);
     let mut weir = world.node.inside(|| call("ADD", &config).start())?;
     let started = wait_for("the program", || Ok(Started::by_probe(&world).ok()))?;
     weir.kill()?;
@@ -249,8 +229,7 @@ fn the_error_of_giving_back_is_recorded() -> Result<()> {
     bridge["ipam"]["probe"] =
         world.with_files(json!({ "of": "DEL", "answer": error, "status": 1 }));
     world.network(json!([bridge]))?;
-    let said = world.fails("add")?;
-    assert_contains(&said, &["(CNI error 110)"]);
+    let said = world.fails_saying("add", &["(CNI error 110)"])?;
     assert_lacks(&said, &["the API is down"]);
     assert_eq!(world.commands(), ["ADD", "DEL"]);
     assert_contains(&native_answers(&world)[1].to_string(), &["the API is down"]);

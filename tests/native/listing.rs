@@ -149,11 +149,10 @@ fn a_network_that_is_not_listed_is_refused() -> Result<()> {
     }
     for networks in [json!(["other", "nets", "n"]), json!([])] {
         world.list(PLUGIN, json!({ "networks": networks }))?;
-        let said = world.fails("add")?;
-        assert_contains(
-            &said,
+        world.fails_saying(
+            "add",
             &["is not listed for the network `net` (CNI error 223)"],
-        );
+        )?;
     }
     Ok(())
 }
@@ -187,8 +186,7 @@ fn what_is_no_program_is_refused() -> Result<()> {
     let said = world.fails("add")?;
     assert!(said.contains("a device or a pipe"), "{said}");
     fs::remove_file(&file)?;
-    let said = world.fails("add")?;
-    assert_contains(&said, &["no such plugin: `probe` (CNI error 200)"]);
+    let said = world.fails_saying("add", &["no such plugin: `probe` (CNI error 200)"])?;
     assert!(said.contains("no native plugin of that name in"), "{said}");
     Ok(())
 }
@@ -250,9 +248,12 @@ fn a_configuration_that_others_can_write_is_not_trusted() -> Result<()> {
     let world = World::probed(json!({}))?;
     let file = world.file("etc/weir/weir.json");
     fs::set_permissions(&file, Permissions::from_mode(0o622))?;
-    let said = world.fails("add")?;
-    assert_contains(&said, &["weir's configuration is not trusted"]);
-    assert_contains(&said, &["chmod go-w", "CNI error 227"]);
+    let expected = [
+        "weir's configuration is not trusted",
+        "chmod go-w",
+        "CNI error 227",
+    ];
+    world.fails_saying("add", &expected)?;
     fs::set_permissions(&file, Permissions::from_mode(0o644))?;
     world.add()?;
 

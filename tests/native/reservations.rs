@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use weir_kit::trace::End;
-use weir_kit::{Container, assert_contains, program, weir};
+use weir_kit::{Container, program, weir};
 
 use crate::world::{BRIDGE, NETWORK, World};
 
@@ -101,11 +101,10 @@ fn several_addresses_of_both_families_are_assigned_checked_and_released() -> Res
     // What somebody else released is told by CHECK.
     let kept = fs::read(place.api.join("reservations"))?;
     place.says("reservations", "{}")?;
-    let said = world.fails("check")?;
-    assert_contains(
-        &said,
+    world.fails_saying(
+        "check",
         &["network `net`: plugin `bridge`: native plugin `whereabouts`: no address is reserved"],
-    );
+    )?;
     fs::write(place.api.join("reservations"), kept)?;
     world.succeeds("del")?;
     assert!(place.reserved()?.is_empty());
@@ -153,13 +152,9 @@ fn a_slow_api_is_waited_for() -> Result<()> {
 fn one_that_is_too_slow_is_killed_and_releases() -> Result<()> {
     let place = Place::with(json!({ "limits": { "time": "1s" } }))?;
     place.says("delay", "400")?;
-    let said = place.world.fails("add")?;
-    assert_contains(
-        &said,
-        &[
+    place.world.fails_saying("add", &[
             "plugin `bridge`: native plugin `whereabouts`: it did not end within 1s and was killed (CNI error 226)",
-        ],
-    );
+        ])?;
     assert!(place.reserved()?.is_empty());
     assert_eq!(place.world.container.links()?, ["lo"]);
     Ok(())
@@ -171,22 +166,20 @@ fn an_api_that_fails_is_told_and_nothing_stays() -> Result<()> {
     for when in ["before", "after"] {
         let place = Place::create()?;
         place.says("down", when)?;
-        let said = place.world.fails("add")?;
-        assert_contains(
-            &said,
-            &[
+        place.world.fails_saying("add", &[
                 "network `net`: plugin `bridge`: native plugin `whereabouts`: Get \"https://10.96.0.1:443",
                 "connection refused (CNI error 11)",
                 "and then DEL: Get \"https://10.96.0.1:443",
-            ],
-        );
+            ])?;
         assert!(place.reserved()?.is_empty(), "{when}");
         assert_eq!(place.world.container.links()?, ["lo"]);
         // The runtime deletes as well, and again until the API answers.
-        let said = place.world.fails("del")?;
-        assert_contains(&said, &["native plugin `whereabouts`: Get"]);
-        let said = place.world.fails("status")?;
-        assert_contains(&said, &["native plugin `whereabouts`: Get"]);
+        place
+            .world
+            .fails_saying("del", &["native plugin `whereabouts`: Get"])?;
+        place
+            .world
+            .fails_saying("status", &["native plugin `whereabouts`: Get"])?;
         fs::remove_file(place.api.join("down"))?;
         place.world.succeeds("del")?;
         place.world.succeeds("status")?;
@@ -244,8 +237,9 @@ fn a_full_range_is_told_and_the_others_are_released() -> Result<()> {
         .world
         .bridge(json!({ "type": RESERVING, "api": place.api, "ranges": full }))?;
     place.says("reservations", &Value::Object(taken.clone()).to_string())?;
-    let said = place.world.fails("add")?;
-    assert_contains(&said, &["range 10.71.0.0/29 is full (CNI error 11)"]);
+    place
+        .world
+        .fails_saying("add", &["range 10.71.0.0/29 is full (CNI error 11)"])?;
     assert_eq!(place.reserved()?.len(), taken.len());
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::process::Output;
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
-use weir_kit::{Container, Node, program};
+use weir_kit::{Call, Container, Node, assert_contains, program, weir};
 
 /// The network's name.
 pub const NETWORK: &str = "net";
@@ -113,6 +113,21 @@ impl World {
         self.network(json!([{ "type": "bridge", "bridge": BRIDGE, "ipam": ipam }]))
     }
 
+    /// The configuration of such a bridge, as a runtime calls it by its name: with the probe, which does this.
+    pub fn called_bridge(&self, version: &str, probe: Value) -> Value {
+        json!({
+            "cniVersion": version, "name": NETWORK, "type": "bridge", "bridge": BRIDGE,
+            "ipam": { "type": PLUGIN, "probe": self.with_files(probe) },
+        })
+    }
+
+    /// Calls the bridge of this configuration so, with programs of `path`.
+    pub fn call(&self, command: &str, path: &Path, config: &Value) -> Call {
+        let mut call = weir(&self.node, "bridge", command, &self.container, config);
+        call.set("CNI_PATH", path);
+        call
+    }
+
     /// The same with the probe as its IPAM plugin, which does this.
     pub fn assigning(&self, probe: Value) -> Result<()> {
         self.bridge(json!({ "type": PLUGIN, "probe": self.with_files(probe) }))
@@ -176,6 +191,22 @@ impl World {
     #[track_caller]
     pub fn fails(&self, command: &str) -> Result<String> {
         failed(&self.net(command)?)
+    }
+
+    /// Runs a command that must fail and say this. Returns all that it says.
+    #[track_caller]
+    pub fn fails_saying(&self, command: &str, words: &[&str]) -> Result<String> {
+        let said = self.fails(command)?;
+        assert_contains(&said, words);
+        Ok(said)
+    }
+
+    /// Runs an ADD that must fail, say this, and have the native plugin's DEL run.
+    #[track_caller]
+    pub fn add_is_undone(&self, words: &[&str]) -> Result<()> {
+        self.fails_saying("add", words)?;
+        assert_eq!(self.commands(), ["ADD", "DEL"]);
+        Ok(())
     }
 
     /// The environment of an ADD with these `CNI_ARGS`, and nothing else.

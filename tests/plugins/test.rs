@@ -94,6 +94,9 @@ fn commands(report: &Value) -> Vec<&str> {
     steps.filter_map(|step| step["command"].as_str()).collect()
 }
 
+/// The examples that are to be run.
+const EXAMPLES: &str = "labels pinned-gateway point-to-point route-override stable-addresses";
+
 /// All commands ran and left nothing.
 #[track_caller]
 fn assert_passes(report: &Value) {
@@ -107,13 +110,7 @@ fn assert_passes(report: &Value) {
 
 #[test]
 fn an_example_passes_with_all_its_operations_shown() -> Result<()> {
-    for name in [
-        "labels",
-        "pinned-gateway",
-        "point-to-point",
-        "route-override",
-        "stable-addresses",
-    ] {
+    for name in EXAMPLES.split(' ') {
         let report = run(&component(name), &example(name, "network.conflist"), &[], 0);
         assert_passes(&report);
     }

@@ -2,19 +2,17 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::assert_contains;
+use weir_kit::{assert_contains, with_keys};
 
 use crate::world::{World, interfaces, names};
 
 /// `macvlan` over the node's `lan0`.
 fn macvlan(keys: Value) -> Value {
-    let mut config = json!({
+    let config = json!({
         "type": "macvlan", "master": "lan0",
         "ipam": { "type": "host-local", "subnet": "10.44.0.0/24" },
     });
-    let own = config.as_object_mut().into_iter();
-    own.for_each(|own| own.extend(keys.as_object().cloned().unwrap_or_default()));
-    config
+    with_keys(config, keys)
 }
 
 fn world() -> Result<World> {

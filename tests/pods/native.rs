@@ -54,6 +54,23 @@ fn is_deleted(world: &World, pod: &Pod) -> Result<()> {
     Ok(())
 }
 
+/// After a failed ADD, whose native plugin has had its DEL: so many plugins of a network are recorded, and the pod's DEL runs the
+/// plugin's again.
+fn is_deleted_again(
+    world: &World,
+    probe: &Probe,
+    pod: &Pod,
+    network: &str,
+    plugins: usize,
+) -> Result<()> {
+    assert_eq!(probe.calls(), ["ADD net1", "DEL net1"]);
+    let network = format!("{}/{network}", world.namespace);
+    assert_eq!(recorded(world)?, [(network, "net1".to_owned(), plugins)]);
+    is_deleted(world, pod)?;
+    assert_eq!(probe.calls(), ["ADD net1", "DEL net1", "DEL net1"]);
+    Ok(())
+}
+
 #[test]
 fn cni_3_a_native_plugin_whose_add_fails_is_deleted_then_and_with_the_pod() -> Result<()> {
     let (world, probe) = listed(&["fails"])?;
@@ -104,14 +121,9 @@ fn of_a_list_what_was_called_is_deleted_and_nothing_else() -> Result<()> {
     world.define("mixed", &list("mixed", &plugins))?;
     let pod = world.pod("mixed", "mixed")?;
     run(&world, "ADD", &pod)?.error();
-    assert_eq!(probe.calls(), ["ADD net1", "DEL net1"]);
     assert!(names(&pod.container)?.is_empty());
     assert!(world.taken("mixed").is_empty());
-    let network = format!("{}/mixed", world.namespace);
-    assert_eq!(recorded(&world)?, [(network, "net1".to_owned(), 2)]);
-    is_deleted(&world, &pod)?;
-    assert_eq!(probe.calls(), ["ADD net1", "DEL net1", "DEL net1"]);
-    Ok(())
+    is_deleted_again(&world, &probe, &pod, "mixed", 2)
 }
 
 /// A native plugin that succeeded has had its DEL when a network after it fails: nothing is left to record.
@@ -184,12 +196,7 @@ fn cni_4_2_a_native_ipam_plugin_whose_add_fails_is_deleted_then_and_with_the_pod
         world.namespace
     );
     assert_contains(&message, &[&expected]);
-    assert_eq!(probe.calls(), ["ADD net1", "DEL net1"]);
-    let network = format!("{}/fails", world.namespace);
-    assert_eq!(recorded(&world)?, [(network, "net1".to_owned(), 1)]);
-    is_deleted(&world, &pod)?;
-    assert_eq!(probe.calls(), ["ADD net1", "DEL net1", "DEL net1"]);
-    Ok(())
+    is_deleted_again(&world, &probe, &pod, "fails", 1)
 }
 
 /// The component fails later, and the IPAM plugin cannot give back: the pod stays known until it can.

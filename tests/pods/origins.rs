@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{assert_contains, program};
+use weir_kit::{assert_contains, program, with_keys};
 
 use crate::world::{World, bridge, list, names};
 
@@ -129,10 +129,8 @@ fn on_the_nodes_own_network_a_pod_has_what_the_grant_lets_it_ask_for() -> Result
     let world = shared("10.44.3.0/24")?;
     let namespace = world.namespace.clone();
     let asking = |keys: Value| {
-        let mut element = json!({ "name": "shared", "namespace": namespace });
-        let own = element.as_object_mut().expect("an object");
-        own.extend(keys.as_object().expect("an object").clone());
-        json!([element]).to_string()
+        let element = json!({ "name": "shared", "namespace": namespace });
+        json!([with_keys(element, keys)]).to_string()
     };
     let pod = world.pod("asks-mac", &asking(json!({ "mac": "02:00:00:00:44:03" })))?;
     let words = ["`mac`", "`shared`", "`bridge`", "spec.tenants.pods"];

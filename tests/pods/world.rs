@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::{Map, Value, json};
-use weir_kit::{ApiServer, Call, Container, Node, Outcome, binary, wait_for, weir};
+use serde_json::{Value, json};
+use weir_kit::{ApiServer, Call, Container, Node, Outcome, binary, wait_for, weir, with_keys};
 
 /// The annotation with the networks of a pod.
 pub const NETWORKS: &str = "k8s.v1.cni.cncf.io/networks";
@@ -342,8 +342,5 @@ pub fn names(container: &Container) -> Result<Vec<String>> {
 
 /// A selection of one network with further keys.
 pub fn selection(name: &str, keys: Value) -> String {
-    let mut element = Map::new();
-    element.insert("name".to_owned(), json!(name));
-    element.extend(keys.as_object().expect("an object").clone());
-    json!([element]).to_string()
+    json!([with_keys(json!({ "name": name }), keys)]).to_string()
 }

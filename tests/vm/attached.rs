@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
-use weir_kit::{Container, Node, Outcome, reference, weir};
+use weir_kit::{Container, Node, Outcome, reference, weir, with_keys};
 
 use crate::station::Station;
 
@@ -26,16 +26,14 @@ pub struct Attached<'a> {
 
 /// A network of the plugin `bridge` with these keys beside the usual ones.
 pub fn network(keys: Value) -> Value {
-    let mut config = json!({
+    let config = json!({
         "cniVersion": "1.0.0",
         "name": "net",
         "type": "bridge",
         "bridge": "cni0",
         "ipam": { "type": "host-local", "subnet": "10.7.0.0/24" },
     });
-    let all = config.as_object_mut().expect("an object");
-    all.extend(keys.as_object().expect("keys").clone());
-    config
+    with_keys(config, keys)
 }
 
 impl<'a> Attached<'a> {

@@ -37,9 +37,6 @@ impl MainConfig for Config {
 /// The kind of the interface.
 const KIND: &str = "dummy";
 
-/// Where the interface is in the result.
-const INTERFACE: u32 = 0;
-
 impl MainPlugin for Dummy {
     type Config = Config;
 
@@ -48,11 +45,10 @@ impl MainPlugin for Dummy {
         let ifname = request.ifname.as_str();
         let new = NewLink::new(Namespace::Container, ifname, NewKind::Dummy);
         let link = interface::create(&request, new)?;
-        let mut result = config.ipam.assign(INTERFACE)?;
-        interface::configure(ifname, &result)?;
-        result.interfaces = vec![interface::of_container(&link, request.sandbox)];
-        config.dns.apply(&mut result.dns);
-        Ok(result)
+        let assigned = config.ipam.assign(interface::CONTAINER_INTERFACE)?;
+        interface::configure(ifname, &assigned)?;
+        let interface = interface::of_container(&link, request.sandbox);
+        Ok(interface::result(interface, assigned, &config.dns))
     }
 
     fn del(request: &Request<Config>) -> Result<(), Error> {

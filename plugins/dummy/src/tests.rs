@@ -1,7 +1,7 @@
 //! Whole commands on the fake host.
 
-use weir_sdk::link::{self, Changes};
-use weir_sdk::testing::{FakeHost, Invocation, SANDBOX};
+use weir_sdk::link;
+use weir_sdk::testing::{FakeHost, Invocation, only_interface};
 use weir_sdk::{Code, ErrorCode, Namespace, address, codes, sysctl};
 
 use super::Dummy;
@@ -18,14 +18,8 @@ fn host() -> FakeHost {
 #[test]
 fn what_add_makes_passes_check_and_goes_with_del() {
     let host = host();
-    let result = host.add::<Dummy>(&Invocation::new(CONFIG)).unwrap();
-    let [eth0] = &result.interfaces[..] else {
-        panic!("{result:?}");
-    };
-    assert_eq!(
-        (eth0.name.as_str(), eth0.sandbox.as_deref()),
-        ("eth0", Some(SANDBOX))
-    );
+    let (result, attached) = host.attach::<Dummy>(CONFIG);
+    let eth0 = only_interface(&result);
     assert!(result.ips.iter().all(|ip| ip.interface == Some(0)));
     let made = link::get(Namespace::Container, "eth0").unwrap();
     assert_eq!((made.kind.as_str(), made.up), ("dummy", true));
@@ -38,12 +32,7 @@ fn what_add_makes_passes_check_and_goes_with_del() {
     );
     let kept = "net.ipv6.conf.eth0.keep_addr_on_down";
     assert_eq!(sysctl::read(Namespace::Container, kept).unwrap(), "1");
-
-    let attached = Invocation::new(CONFIG).with_previous(result);
-    host.check::<Dummy>(&attached).unwrap();
-    host.del::<Dummy>(&attached).unwrap();
-    assert_eq!(host.link_names(Namespace::Container), ["lo"]);
-    host.del::<Dummy>(&attached).unwrap();
+    host.assert_detaches::<Dummy>(&attached);
 }
 
 #[test]
@@ -52,19 +41,11 @@ fn del_finds_the_interface_under_another_name_and_leaves_others_alone() {
     let other = Invocation::new(CONFIG).with_ifname("net1");
     host.add::<Dummy>(&Invocation::new(CONFIG)).unwrap();
     host.add::<Dummy>(&other).unwrap();
-    host.arrange(|| {
-        let renamed = Changes {
-            name: Some("mine".to_owned()),
-            ..Changes::default()
-        };
-        link::update(Namespace::Container, "eth0", renamed).unwrap();
-    });
+    host.rename_link(Namespace::Container, "eth0", "mine")
+        .unwrap();
     host.del::<Dummy>(&Invocation::new(CONFIG)).unwrap();
     assert_eq!(host.link_names(Namespace::Container), ["lo", "net1"]);
-    host.remove_container();
-    host.forget_calls();
-    host.del::<Dummy>(&other).unwrap();
-    assert_eq!(host.changes(), ["ipam.del"]);
+    host.assert_releases_alone::<Dummy>(&other);
 }
 
 #[test]
@@ -83,9 +64,8 @@ fn check_notices_what_is_not_as_add_left_it() {
     ];
     for (expected, damage) in damages {
         let host = host();
-        let result = host.add::<Dummy>(&Invocation::new(CONFIG)).unwrap();
+        let (_, attached) = host.attach::<Dummy>(CONFIG);
         damage();
-        let attached = Invocation::new(CONFIG).with_previous(result);
         let error = host.check::<Dummy>(&attached).unwrap_err();
         assert_eq!(error.code, codes::NOT_AS_ATTACHED);
         assert!(error.msg.contains(expected), "{error}");
@@ -94,12 +74,10 @@ fn check_notices_what_is_not_as_add_left_it() {
 
 #[test]
 fn an_add_that_fails_anywhere_leaves_nothing() {
-    for function in ["link.create", "ipam.add", "sysctl.write", "address.add"] {
-        let host = host();
-        host.fail_next(function, ErrorCode::Invalid);
-        host.add::<Dummy>(&Invocation::new(CONFIG)).unwrap_err();
+    let functions = ["link.create", "ipam.add", "sysctl.write", "address.add"];
+    FakeHost::each_failing::<Dummy>(host, CONFIG, &functions, |host, function| {
         assert_eq!(host.link_names(Namespace::Container), ["lo"], "{function}");
-    }
+    });
 }
 
 #[test]

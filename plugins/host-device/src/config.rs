@@ -90,11 +90,10 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use weir_sdk::Component;
 
-    fn config(text: &str) -> Config {
-        serde_json::from_str(text).unwrap()
-    }
+    use super::*;
+    use crate::HostDevice;
 
     #[test]
     fn the_first_key_names_the_device() {
@@ -120,9 +119,11 @@ mod tests {
                 Selector::Auxiliary("mlx5_core.sf.4"),
             ),
         ] {
-            assert_eq!(config(text).selector().unwrap(), expected, "{text}");
+            let config = Component::<HostDevice>::configuration(text).unwrap();
+            assert_eq!(config.selector().unwrap(), expected, "{text}");
         }
-        let by_mac = config(r#"{"hwaddr": "02:00:00:00:00:AA"}"#);
+        let by_mac = r#"{"hwaddr": "02:00:00:00:00:AA"}"#;
+        let by_mac = Component::<HostDevice>::configuration(by_mac).unwrap();
         let mac = "02:00:00:00:00:aa".parse().unwrap();
         assert_eq!(by_mac.selector().unwrap(), Selector::Mac(mac));
     }
@@ -130,7 +131,7 @@ mod tests {
     #[test]
     fn a_device_must_be_named() {
         for (text, word) in [("{}", "no device"), (r#"{"hwaddr": "02:00"}"#, "hwaddr: ")] {
-            let error = config(text).selector().unwrap_err();
+            let error = Component::<HostDevice>::configuration(text).unwrap_err();
             assert!(error.msg.starts_with(word), "{error}");
         }
     }

@@ -21,9 +21,6 @@ use find::Found;
 /// The plugin.
 pub struct HostDevice;
 
-/// Where the interface is in the result.
-const INTERFACE: u32 = 0;
-
 impl Plugin for HostDevice {
     type Config = Config;
 
@@ -33,11 +30,11 @@ impl Plugin for HostDevice {
             Found::Link(device) => Some(moves::move_in(&request, &device)?),
             Found::Userspace => None,
         };
-        let mut result = AddResult::default();
+        let mut assigned = AddResult::default();
         if config.ipam.is_configured() {
-            result = config.ipam.assign(INTERFACE)?;
+            assigned = config.ipam.assign(interface::CONTAINER_INTERFACE)?;
             if let Some(device) = &device {
-                interface::configure(&request.ifname, &result)?;
+                interface::configure(&request.ifname, &assigned)?;
                 interface::settle(device)?;
             }
         }
@@ -47,9 +44,8 @@ impl Plugin for HostDevice {
             ..Interface::default()
         };
         let of_link = |device| interface::of_container(&device, request.sandbox);
-        result.interfaces = vec![device.map_or(without_link, of_link)];
-        config.dns.apply(&mut result.dns);
-        Ok(result)
+        let interface = device.map_or(without_link, of_link);
+        Ok(interface::result(interface, assigned, &config.dns))
     }
 
     fn del(request: Request<Config>) -> Result<(), Error> {

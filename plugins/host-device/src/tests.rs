@@ -37,7 +37,7 @@ fn is_released(host: &FakeHost) -> bool {
 fn the_device_goes_in_and_comes_back() {
     let host = host();
     let before = nic(Namespace::Host, "nic0");
-    let result = host.add::<HostDevice>(&Invocation::new(CONFIG)).unwrap();
+    let (result, attached) = host.attach::<HostDevice>(CONFIG);
     let inside = nic(Namespace::Container, "eth0");
     assert_eq!(
         (inside.mac, inside.up, &*inside.alias),
@@ -46,7 +46,6 @@ fn the_device_goes_in_and_comes_back() {
     assert!(link::find(Namespace::Host, "nic0").unwrap().is_none());
     assert_eq!(result.interfaces[0].name, "eth0");
     assert_eq!(result.ips[0].interface, Some(0));
-    let attached = Invocation::new(CONFIG).with_previous(result);
     host.check::<HostDevice>(&attached).unwrap();
     host.arrange(|| {
         let changes = Changes {
@@ -75,14 +74,8 @@ fn the_device_goes_in_and_comes_back() {
 fn a_device_that_was_renamed_in_the_container_comes_back() {
     let host = host();
     host.add::<HostDevice>(&Invocation::new(CONFIG)).unwrap();
-    host.arrange(|| {
-        let name = Some("data7".to_owned());
-        let changes = Changes {
-            name,
-            ..Changes::default()
-        };
-        link::update(Namespace::Container, "eth0", changes).unwrap();
-    });
+    host.rename_link(Namespace::Container, "eth0", "data7")
+        .unwrap();
     host.del::<HostDevice>(&Invocation::new(CONFIG)).unwrap();
     assert_eq!(nic(Namespace::Host, "nic0").mtu, 9000);
 }
@@ -104,27 +97,13 @@ fn a_name_that_is_taken_is_an_error_and_the_device_stays() {
     host.arrange(|| link::delete(Namespace::Container, "eth0").unwrap());
 
     host.add::<HostDevice>(&Invocation::new(CONFIG)).unwrap();
-    host.arrange(|| {
-        let name = Some("nic0".to_owned());
-        let changes = Changes {
-            name,
-            ..Changes::default()
-        };
-        link::update(Namespace::Host, "nic1", changes).unwrap();
-    });
+    host.rename_link(Namespace::Host, "nic1", "nic0").unwrap();
     let error = host
         .del::<HostDevice>(&Invocation::new(CONFIG))
         .unwrap_err();
     assert_eq!(error.code, codes::EXISTS);
     assert!(is_released(&host), "the address is free all the same");
-    host.arrange(|| {
-        let name = Some("nic1".to_owned());
-        let changes = Changes {
-            name,
-            ..Changes::default()
-        };
-        link::update(Namespace::Host, "nic0", changes).unwrap();
-    });
+    host.rename_link(Namespace::Host, "nic0", "nic1").unwrap();
     host.del::<HostDevice>(&Invocation::new(CONFIG)).unwrap();
     assert_eq!(nic(Namespace::Host, "nic0").mtu, 9000);
 }
@@ -148,18 +127,17 @@ fn the_address_is_free_when_the_device_is_gone() {
 
 #[test]
 fn an_add_that_fails_anywhere_leaves_the_device_on_the_host() {
-    for function in [
+    let functions = [
         "store.put",
         "link.move",
         "link.update",
         "ipam.add",
         "address.add",
-    ] {
-        let host = host();
-        host.add_failing_at::<HostDevice>(function, &Invocation::new(CONFIG));
+    ];
+    FakeHost::each_failing::<HostDevice>(host, CONFIG, &functions, |_, function| {
         let back = nic(Namespace::Host, "nic0");
         assert_eq!((back.up, &*back.alias), (true, ""), "{function}");
-    }
+    });
 }
 
 /// A PCI device.

@@ -1,6 +1,6 @@
 //! The configuration, key by key.
 
-use weir_sdk::config::{DnsKeys, Ipam};
+use weir_sdk::config::{self, DnsKeys, Ipam};
 use weir_sdk::link::IpvlanMode;
 use weir_sdk::lower::Master;
 use weir_sdk::{Error, MainConfig};
@@ -31,14 +31,12 @@ impl Config {
 
     /// Returns the mode. Errors: code 7.
     pub fn mode(&self) -> Result<IpvlanMode, Error> {
-        match self.mode.as_str() {
-            "" | "l2" => Ok(IpvlanMode::L2),
-            "l3" => Ok(IpvlanMode::L3),
-            "l3s" => Ok(IpvlanMode::L3s),
-            other => Err(Error::invalid_config(format!(
-                "mode: expected `l2`, `l3` or `l3s`, found `{other}`"
-            ))),
-        }
+        let modes = [
+            ("l2", IpvlanMode::L2),
+            ("l3", IpvlanMode::L3),
+            ("l3s", IpvlanMode::L3s),
+        ];
+        config::choice("mode", &self.mode, &modes)
     }
 }
 

@@ -39,7 +39,7 @@ impl MainPlugin for Ipvlan {
         let link = lower::create(&request, &lower, kind(config, &lower)?, settings)?;
         let assigned = match chained {
             Some(chained) => chained,
-            None => config.ipam.assign(lower::CONTAINER_INTERFACE)?,
+            None => config.ipam.assign(interface::CONTAINER_INTERFACE)?,
         };
         lower::notify(&link);
         lower::configure(&lower, &link, &assigned)?;
@@ -85,7 +85,7 @@ fn addresses_before(request: &Request<Config>) -> Option<AddResult> {
     }
     let mut previous = request.previous.clone()?;
     for ip in &mut previous.ips {
-        ip.interface = Some(lower::CONTAINER_INTERFACE);
+        ip.interface = Some(interface::CONTAINER_INTERFACE);
     }
     (!previous.ips.is_empty()).then_some(previous)
 }

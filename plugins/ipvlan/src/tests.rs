@@ -1,7 +1,7 @@
 //! Whole commands on the fake host.
 
 use weir_sdk::link;
-use weir_sdk::testing::{FakeHost, Invocation, SANDBOX};
+use weir_sdk::testing::{FakeHost, Invocation, only_interface};
 use weir_sdk::{AddResult, Code, Error, Interface, IpConfig, Namespace, codes};
 
 use super::Ipvlan;
@@ -46,35 +46,21 @@ fn add_after(host: &FakeHost, config: &str, previous: AddResult) -> Result<AddRe
 #[test]
 fn what_add_makes_passes_check_and_goes_with_del() {
     let host = host();
-    let result = host.add::<Ipvlan>(&Invocation::new(CONFIG)).unwrap();
-    let [eth0] = &result.interfaces[..] else {
-        panic!("{result:?}");
-    };
+    let (result, attached) = host.attach::<Ipvlan>(CONFIG);
     let eth1 = link::get(Namespace::Host, "eth1").unwrap();
-    assert_eq!(
-        (eth0.sandbox.as_deref(), &eth0.mac),
-        (Some(SANDBOX), &eth1.mac_text())
-    );
+    assert_eq!(only_interface(&result).mac, eth1.mac_text());
     assert_eq!(result.ips[0].interface, Some(0));
-
-    let attached = Invocation::new(CONFIG).with_previous(result.clone());
-    host.check::<Ipvlan>(&attached).unwrap();
     let l2 = Invocation::new(CONFIG.replace("l3", "l2")).with_previous(result);
     let error = host.check::<Ipvlan>(&l2).unwrap_err();
     assert!(error.msg.contains("expected mode l2, found l3"), "{error}");
-    host.del::<Ipvlan>(&attached).unwrap();
-    assert!(link::find(Namespace::Container, "eth0").unwrap().is_none());
-    host.del::<Ipvlan>(&attached).unwrap();
+    host.assert_detaches::<Ipvlan>(&attached);
 }
 
 #[test]
 fn after_another_plugin_it_takes_over_the_interface_and_the_addresses() {
     let host = host();
     let result = add_after(&host, CHAINED, before(&["eth1"], &["10.9.0.1/24"])).unwrap();
-    let [eth0] = &result.interfaces[..] else {
-        panic!("{result:?}");
-    };
-    assert_eq!(eth0.name, "eth0");
+    only_interface(&result);
     let [ip] = &result.ips[..] else {
         panic!("{result:?}");
     };

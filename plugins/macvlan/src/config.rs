@@ -1,7 +1,7 @@
 //! The configuration, key by key.
 
 use weir_sdk::config::mac::{self, MacKey};
-use weir_sdk::config::{ArgsKey, DnsKeys, Ipam};
+use weir_sdk::config::{self, ArgsKey, DnsKeys, Ipam};
 use weir_sdk::link::MacvlanMode;
 use weir_sdk::lower::Master;
 use weir_sdk::{Args, Error, Mac, MainConfig};
@@ -40,15 +40,13 @@ impl Config {
 
     /// Returns the mode. Errors: code 7.
     pub fn mode(&self) -> Result<MacvlanMode, Error> {
-        match self.mode.as_str() {
-            "" | "bridge" => Ok(MacvlanMode::Bridge),
-            "private" => Ok(MacvlanMode::Private),
-            "vepa" => Ok(MacvlanMode::Vepa),
-            "passthru" => Ok(MacvlanMode::Passthru),
-            other => Err(Error::invalid_config(format!(
-                "mode: expected `bridge`, `private`, `vepa` or `passthru`, found `{other}`"
-            ))),
-        }
+        let modes = [
+            ("bridge", MacvlanMode::Bridge),
+            ("private", MacvlanMode::Private),
+            ("vepa", MacvlanMode::Vepa),
+            ("passthru", MacvlanMode::Passthru),
+        ];
+        config::choice("mode", &self.mode, &modes)
     }
 
     /// Returns the requested MAC: of the runtime, else of the arguments, else of the key `mac`.
@@ -70,16 +68,18 @@ impl MainConfig for Config {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use weir_sdk::Component;
 
-    fn config(text: &str) -> Config {
-        serde_json::from_str(text).unwrap()
+    use super::*;
+    use crate::Macvlan;
+
+    fn read(text: &str) -> Result<Config, Error> {
+        Component::<Macvlan>::configuration(text)
     }
 
     #[test]
     fn without_keys_it_is_a_bridge_of_the_default_route() {
-        let config = config("{}");
-        config.validate().unwrap();
+        let config = read("{}").unwrap();
         assert!(matches!(config.mode(), Ok(MacvlanMode::Bridge)));
         assert!(config.master().name.is_empty() && !config.master().in_container);
         assert_eq!(config.mac(&Args::default()).unwrap(), None);
@@ -87,19 +87,22 @@ mod tests {
 
     #[test]
     fn faults_begin_with_the_key() {
-        let error = config(r#"{"master": "a/b"}"#).validate().unwrap_err();
+        let error = read(r#"{"master": "a/b"}"#).unwrap_err();
         assert!(error.msg.starts_with("master: "), "{error}");
-        let error = config(r#"{"mode": "source"}"#).validate().unwrap_err();
+        let error = read(r#"{"mode": "source"}"#).unwrap_err();
         assert!(error.msg.starts_with("mode: expected `bridge`"), "{error}");
-        let error = config(r#"{"mac": "01:00:00:00:00:01"}"#);
-        let error = error.mac(&Args::default()).unwrap_err();
+        let config = read(r#"{"mac": "01:00:00:00:00:01"}"#).unwrap();
+        let error = config.mac(&Args::default()).unwrap_err();
         assert!(error.msg.starts_with("mac: "), "{error}");
     }
 
     #[test]
     fn the_mac_of_the_runtime_comes_first_and_the_key_last() {
         let args: Args = "MAC=02:00:00:00:00:02".parse().unwrap();
-        let mac = |text: &str, args: &Args| config(text).mac(args).unwrap().unwrap().to_string();
+        let mac = |text: &str, args: &Args| {
+            let mac = read(text).unwrap().mac(args).unwrap();
+            mac.unwrap().to_string()
+        };
         let key = r#"{"mac": "02:00:00:00:00:01"}"#;
         assert_eq!(mac(key, &Args::default()), "02:00:00:00:00:01");
         assert_eq!(mac(key, &args), "02:00:00:00:00:02");

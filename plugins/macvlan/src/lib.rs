@@ -34,7 +34,7 @@ impl MainPlugin for Macvlan {
         let link = lower::create(&request, &lower, kind(config, &lower)?, settings)?;
         let mut assigned = AddResult::default();
         if config.ipam.is_configured() {
-            assigned = config.ipam.assign(lower::CONTAINER_INTERFACE)?;
+            assigned = config.ipam.assign(interface::CONTAINER_INTERFACE)?;
             lower::notify(&link);
             lower::configure(&lower, &link, &assigned)?;
         }

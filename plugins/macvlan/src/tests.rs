@@ -1,9 +1,9 @@
 //! Whole commands on the fake host.
 
 use weir_sdk::address;
-use weir_sdk::link::{self, Changes};
+use weir_sdk::link;
 use weir_sdk::route::{self, Route};
-use weir_sdk::testing::{FakeHost, Invocation, SANDBOX};
+use weir_sdk::testing::{FakeHost, Invocation, only_interface};
 use weir_sdk::{Code, IpNet, Namespace, codes, sysctl};
 
 use super::Macvlan;
@@ -30,14 +30,8 @@ fn host() -> FakeHost {
 #[test]
 fn what_add_makes_passes_check_and_goes_with_del() {
     let host = host();
-    let result = host.add::<Macvlan>(&Invocation::new(CONFIG)).unwrap();
-    let [eth0] = &result.interfaces[..] else {
-        panic!("{result:?}");
-    };
-    assert_eq!(
-        (eth0.name.as_str(), eth0.sandbox.as_deref(), eth0.mtu),
-        ("eth0", Some(SANDBOX), Some(1500))
-    );
+    let (result, attached) = host.attach::<Macvlan>(CONFIG);
+    assert_eq!(only_interface(&result).mtu, Some(1500));
     assert!(result.ips.iter().all(|ip| ip.interface == Some(0)));
     let link = link::get(Namespace::Container, "eth0").unwrap();
     assert!(link.kind == "macvlan" && link.up);
@@ -50,12 +44,7 @@ fn what_add_makes_passes_check_and_goes_with_del() {
     ] {
         assert_eq!(sysctl::read(Namespace::Container, key).unwrap(), "1");
     }
-
-    let attached = Invocation::new(CONFIG).with_previous(result);
-    host.check::<Macvlan>(&attached).unwrap();
-    host.del::<Macvlan>(&attached).unwrap();
-    assert_eq!(host.link_names(Namespace::Container), ["lo"]);
-    host.del::<Macvlan>(&attached).unwrap();
+    host.assert_detaches::<Macvlan>(&attached);
 }
 
 #[test]
@@ -112,28 +101,22 @@ fn a_master_in_the_other_namespace_is_named() {
 fn an_mtu_above_the_masters_is_refused() {
     let host = host();
     let config = LAYER_2.replace('}', r#", "mtu": 9000}"#);
-    let error = host.add::<Macvlan>(&Invocation::new(config)).unwrap_err();
-    assert_eq!(error.code, Code::INVALID_CONFIG);
-    assert_eq!(
-        error.msg,
-        "mtu: expected 0 to 1500, the MTU of master `eth1`, found 9000"
-    );
-    assert!(host.changes().is_empty());
+    let expected = "mtu: expected 0 to 1500, the MTU of master `eth1`, found 9000";
+    host.assert_refuses::<Macvlan>(config, Code::INVALID_CONFIG, expected);
 }
 
 #[test]
 fn an_add_that_fails_anywhere_leaves_nothing() {
-    for function in [
+    let functions = [
         "link.get",
         "link.create",
         "ipam.add",
         "address.add",
         "route.add",
-    ] {
-        let host = host();
-        host.add_failing_at::<Macvlan>(function, &Invocation::new(CONFIG));
+    ];
+    FakeHost::each_failing::<Macvlan>(host, CONFIG, &functions, |host, function| {
         assert_eq!(host.link_names(Namespace::Container), ["lo"], "{function}");
-    }
+    });
 }
 
 #[test]
@@ -158,15 +141,9 @@ fn check_notices_another_mode_and_another_master() {
 #[test]
 fn del_works_after_a_rename_and_without_master_or_container() {
     let host = host();
-    let result = host.add::<Macvlan>(&Invocation::new(CONFIG)).unwrap();
-    let attached = Invocation::new(CONFIG).with_previous(result);
-    host.arrange(|| {
-        let changes = Changes {
-            name: Some("renamed".to_owned()),
-            ..Changes::default()
-        };
-        link::update(Namespace::Container, "eth0", changes).unwrap();
-    });
+    let (_, attached) = host.attach::<Macvlan>(CONFIG);
+    host.rename_link(Namespace::Container, "eth0", "renamed")
+        .unwrap();
     host.del::<Macvlan>(&attached).unwrap();
     assert_eq!(host.link_names(Namespace::Container), ["lo"]);
     host.arrange(|| link::delete(Namespace::Host, "eth1").unwrap());

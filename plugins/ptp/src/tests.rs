@@ -43,7 +43,7 @@ fn masqueraded() -> usize {
 #[test]
 fn what_add_makes_passes_check_and_goes_with_del() {
     let host = host();
-    let result = host.add::<Ptp>(&Invocation::new(CONFIG)).unwrap();
+    let (result, attached) = host.attach::<Ptp>(CONFIG);
     let [own, eth0] = &result.interfaces[..] else {
         panic!("{result:?}");
     };
@@ -64,35 +64,24 @@ fn what_add_makes_passes_check_and_goes_with_del() {
     );
     assert_eq!(masqueraded(), 2);
 
-    let attached = Invocation::new(CONFIG).with_previous(result);
-    host.check::<Ptp>(&attached).unwrap();
-    host.del::<Ptp>(&attached).unwrap();
+    host.assert_detaches::<Ptp>(&attached);
     assert_eq!(host.link_names(Namespace::Host), ["lo"]);
-    assert_eq!(host.link_names(Namespace::Container), ["lo"]);
     assert!(destinations(Namespace::Host).is_empty());
     assert_eq!(masqueraded(), 0);
-    host.del::<Ptp>(&attached).unwrap();
 }
 
 #[test]
 fn an_add_that_fails_anywhere_leaves_nothing() {
-    for function in [
-        "ipam.add",
-        "sysctl.write",
-        "link.create",
-        "address.add",
-        "route.add",
-        "firewall.apply",
-    ] {
-        let host = host();
-        host.add_failing_at::<Ptp>(function, &Invocation::new(CONFIG));
+    let before = ["ipam.add", "sysctl.write", "link.create"];
+    let after = ["address.add", "route.add", "firewall.apply"];
+    FakeHost::each_failing::<Ptp>(host, CONFIG, &[before, after].concat(), |host, function| {
         assert_eq!(host.link_names(Namespace::Host), ["lo"], "{function}");
         assert!(destinations(Namespace::Host).is_empty(), "{function}");
         assert_eq!(masqueraded(), 0, "{function}");
         let calls = host.calls();
         let is_released = calls.iter().any(|call| call.function == "ipam.del");
         assert_eq!(is_released, function != "ipam.add", "{function}");
-    }
+    });
 }
 
 #[test]

@@ -48,37 +48,41 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use weir_sdk::Component;
 
-    fn read(text: &str) -> Config {
-        serde_json::from_str(text).unwrap()
+    use super::*;
+    use crate::Sbr;
+
+    fn read(keys: &str) -> Result<Config, Error> {
+        Component::<Sbr>::configuration(&format!("{{{keys}}}"))
     }
 
     #[test]
     fn a_family_has_one_gateway() {
-        let config = read(r#"{"gateways": ["10.1.0.1", "fd00::1"]}"#);
-        config.validate().unwrap();
+        let config = read(r#""gateways": ["10.1.0.1", "fd00::1"]"#).unwrap();
         assert_eq!(config.gateway(IpFamily::Ipv6), "fd00::1".parse().ok());
-        assert_eq!(read("{}").gateway(IpFamily::Ipv4), None);
+        assert_eq!(read("").unwrap().gateway(IpFamily::Ipv4), None);
         for two in [
             r#"["10.1.0.1", "10.1.0.2"]"#,
             r#"["10.1.0.1", "10.1.0.1"]"#,
             r#"["fd00::1", "10.1.0.1", "fd00::2"]"#,
         ] {
-            let error = read(&format!(r#"{{"gateways": {two}}}"#)).validate();
-            let error = error.unwrap_err();
+            let error = read(&format!(r#""gateways": {two}"#)).unwrap_err();
             assert!(error.msg.starts_with("gateways: "), "{error}");
         }
     }
 
     #[test]
     fn there_is_no_table_0() {
-        read(r#"{"table": 4294967295}"#).validate().unwrap();
-        let error = read(r#"{"table": 0}"#).validate().unwrap_err();
+        read(r#""table": 4294967295"#).unwrap();
+        let error = read(r#""table": 0"#).unwrap_err();
         assert!(error.msg.starts_with("table: 0 "), "{error}");
         for table in ["-1", "4294967296", "\"main\""] {
-            let text = format!(r#"{{"table": {table}}}"#);
-            assert!(serde_json::from_str::<Config>(&text).is_err(), "{table}");
+            let error = read(&format!(r#""table": {table}"#)).unwrap_err();
+            assert!(
+                error.msg.starts_with("table: expected an integer"),
+                "{error}"
+            );
         }
     }
 }

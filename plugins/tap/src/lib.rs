@@ -19,9 +19,6 @@ pub struct Tap;
 /// The kind of the interface.
 const KIND: &str = "tun";
 
-/// Where the interface is in the result.
-const INTERFACE: u32 = 0;
-
 impl MainPlugin for Tap {
     type Config = Config;
 
@@ -38,15 +35,14 @@ impl MainPlugin for Tap {
                 ..NewLink::new(Namespace::Container, ifname, NewKind::Tap(config.device()))
             },
         )?;
-        let mut result = AddResult::default();
+        let mut assigned = AddResult::default();
         if config.ipam.is_configured() {
-            result = config.ipam.assign(INTERFACE)?;
+            assigned = config.ipam.assign(interface::CONTAINER_INTERFACE)?;
             interface::set_parameter(ifname, "ipv4.conf", "arp_notify", "1");
-            interface::configure(ifname, &result)?;
+            interface::configure(ifname, &assigned)?;
         }
-        result.interfaces = vec![interface::of_container(&link, request.sandbox)];
-        config.dns.apply(&mut result.dns);
-        Ok(result)
+        let interface = interface::of_container(&link, request.sandbox);
+        Ok(interface::result(interface, assigned, &config.dns))
     }
 
     fn del(request: &Request<Config>) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! Whole commands on the fake host.
 
 use weir_sdk::link::{self, Changes, NewBridge, NewLink, NewMaster};
-use weir_sdk::testing::{FakeHost, Invocation, SANDBOX};
+use weir_sdk::testing::{FakeHost, Invocation, only_interface};
 use weir_sdk::{Code, ErrorCode, Namespace, codes, sysctl};
 
 use super::Tap;
@@ -28,22 +28,13 @@ fn make_bridge() {
 #[test]
 fn a_device_of_layer_2_has_no_address_and_asks_no_ipam_plugin() {
     let host = host();
-    let result = host.add::<Tap>(&Invocation::new(LAYER_2)).unwrap();
-    let [eth0] = &result.interfaces[..] else {
-        panic!("{result:?}");
-    };
-    assert_eq!(
-        (eth0.name.as_str(), eth0.sandbox.as_deref(), eth0.mtu),
-        ("eth0", Some(SANDBOX), Some(1400))
-    );
+    let (result, attached) = host.attach::<Tap>(LAYER_2);
+    let eth0 = only_interface(&result);
+    assert_eq!(eth0.mtu, Some(1400));
     assert_eq!(eth0.mac.as_deref(), Some("02:00:00:00:00:07"));
     let made = link::get(Namespace::Container, "eth0").unwrap();
     assert_eq!((made.kind.as_str(), made.up), ("tun", true));
-    let attached = Invocation::new(LAYER_2).with_previous(result);
-    host.check::<Tap>(&attached).unwrap();
-    host.del::<Tap>(&attached).unwrap();
-    host.del::<Tap>(&attached).unwrap();
-    assert_eq!(host.link_names(Namespace::Container), ["lo"]);
+    host.assert_detaches::<Tap>(&attached);
     let calls = host.calls();
     assert!(
         !calls.iter().any(|call| call.function.starts_with("ipam.")),
@@ -64,10 +55,7 @@ fn a_device_of_layer_3_has_the_addresses_and_announces_them() {
     }
     let attached = Invocation::new(LAYER_3).with_previous(result);
     host.check::<Tap>(&attached).unwrap();
-    host.remove_container();
-    host.forget_calls();
-    host.del::<Tap>(&attached).unwrap();
-    assert_eq!(host.changes(), ["ipam.del"]);
+    host.assert_releases_alone::<Tap>(&attached);
 }
 
 #[test]

@@ -28,7 +28,7 @@ impl MainPlugin for Vlan {
         let config = &request.config;
         let lower = config.master().find()?;
         let link = create(&request, &lower)?;
-        let assigned = config.ipam.assign(lower::CONTAINER_INTERFACE)?;
+        let assigned = config.ipam.assign(interface::CONTAINER_INTERFACE)?;
         lower::configure(&lower, &link, &assigned)?;
         Ok(lower::result(&request, &link, assigned, &config.dns))
     }

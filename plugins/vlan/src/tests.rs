@@ -1,7 +1,7 @@
 //! Whole commands on the fake host.
 
 use weir_sdk::link::{self, NewKind, NewLink, NewVlan, VlanProtocol};
-use weir_sdk::testing::{FakeHost, Invocation};
+use weir_sdk::testing::{FakeHost, Invocation, only_interface};
 use weir_sdk::{Code, Namespace, codes};
 
 use super::Vlan;
@@ -31,11 +31,9 @@ fn take() {
 #[test]
 fn what_add_makes_passes_check_and_goes_with_del() {
     let host = host();
-    let result = host.add::<Vlan>(&Invocation::new(CONFIG)).unwrap();
-    assert_eq!(result.interfaces.len(), 1);
+    let (result, attached) = host.attach::<Vlan>(CONFIG);
+    only_interface(&result);
     assert_eq!(result.ips[0].interface, Some(0));
-    let attached = Invocation::new(CONFIG).with_previous(result.clone());
-    host.check::<Vlan>(&attached).unwrap();
     for (from, to, expected) in [
         ("7", "8", "expected VLAN 8, found 7"),
         ("7", r#"7, "mtu": 1400"#, "expected MTU 1400, found 1500"),
@@ -44,18 +42,15 @@ fn what_add_makes_passes_check_and_goes_with_del() {
         let error = host.check::<Vlan>(&other).unwrap_err();
         assert!(error.msg.contains(expected), "{error}");
     }
-    host.del::<Vlan>(&attached).unwrap();
-    assert!(link::find(Namespace::Container, "eth0").unwrap().is_none());
-    host.del::<Vlan>(&attached).unwrap();
+    host.assert_detaches::<Vlan>(&attached);
 }
 
 #[test]
 fn a_vlan_that_is_taken_and_an_interface_that_exists_are_told_apart() {
     let host = host();
     host.arrange(take);
-    let error = host.add::<Vlan>(&Invocation::new(CONFIG)).unwrap_err();
-    assert_eq!(error.code, codes::EXISTS);
-    assert_eq!(error.msg, "vlanId: VLAN 7 is taken on master `eth1`");
+    let expected = "vlanId: VLAN 7 is taken on master `eth1`";
+    host.assert_refuses::<Vlan>(CONFIG, codes::EXISTS, expected);
     host.create_interface(Namespace::Container, "eth0").unwrap();
     let error = host.add::<Vlan>(&Invocation::new(CONFIG)).unwrap_err();
     assert_eq!(error.code, codes::EXISTS);
@@ -69,13 +64,8 @@ fn a_vlan_that_is_taken_and_an_interface_that_exists_are_told_apart() {
 fn a_master_that_is_down_is_said() {
     let host = host();
     host.arrange(|| link::set_down(Namespace::Host, "eth1").unwrap());
-    let error = host.add::<Vlan>(&Invocation::new(CONFIG)).unwrap_err();
-    assert_eq!(error.code, Code::TRY_AGAIN_LATER);
-    assert_eq!(
-        error.msg,
-        "master: interface `eth1` is down: set it up first"
-    );
-    assert!(host.changes().is_empty());
+    let expected = "master: interface `eth1` is down: set it up first";
+    host.assert_refuses::<Vlan>(CONFIG, Code::TRY_AGAIN_LATER, expected);
 }
 
 #[test]

@@ -17,7 +17,6 @@ use super::field::{
 use super::invocation::Invocation;
 use super::operation::{Operation, names_links, operations, reads};
 use super::overlap::{Overlap, overlapping};
-use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
 use super::word::words;
@@ -166,8 +165,7 @@ rule! {
         kinds: Kinds = Has::if_any(r.link.kind_if_there());
         /// Names of links.
         links: LinkNames = One(r.link.name());
-        => /// What may be done; everything, when left out.
-        verbs = r.verb;
+        => verbs = r.verb;
         /// Owners of the links, in `host`: this network, this attachment.
         owners: Owners = Has::if_any(r.link.owner_if_there()), never_suggested();
         /// Networks that the address must be in.
@@ -177,11 +175,9 @@ rule! {
         /// The routes of `host` that an address or a route may overlap: those over links of this network or of this
         /// attachment, and the default route. Any, when left out.
         overlaps: Owners = Has::if_any(r.overlap.as_ref().map(Overlap::mark)), only_for(&[Verb::Create]), never_suggested(), never_asked();
-    } {
-        fn sentence(rule: &mut Sentence<'_>) -> String {
-            let addresses = rule.with("addresses", " within ");
-            format!("{} addresses{addresses} of {}", rule.verbs(), rule.interfaces("links"))
-        }
+    } says |rule| {
+        let addresses = rule.with("addresses", " within ");
+        format!("{} addresses{addresses} of {}", rule.verbs(), rule.interfaces("links"))
     }
 }
 

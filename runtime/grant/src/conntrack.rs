@@ -13,7 +13,6 @@ use super::field::types::{InNamespace, Ranges, Words};
 use super::invocation::Invocation;
 use super::namespace::Namespace;
 use super::operation::operations;
-use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
 use super::word::words;
@@ -112,14 +111,11 @@ rule! {
         protocols: Words<Protocol> = One(r.protocol);
         /// Original destination ports.
         ports: Ranges<u16> = Has::or_anything(r.port);
-        => /// What may be done; everything, when left out.
-        verbs = r.verb;
-    } {
-        fn sentence(rule: &mut Sentence<'_>) -> String {
-            let protocols = rule.all_of("protocols", "every protocol");
-            let ports = rule.one_of("ports", "port ", "any port");
-            format!("{} connections of {protocols} to {ports}", rule.verbs())
-        }
+        => verbs = r.verb;
+    } says |rule| {
+        let protocols = rule.all_of("protocols", "every protocol");
+        let ports = rule.one_of("ports", "port ", "any port");
+        format!("{} connections of {protocols} to {ports}", rule.verbs())
     }
 }
 

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::field::Has;
 use super::field::types::Globs;
 use super::operation::{operations, reads};
-use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
 
@@ -74,13 +73,8 @@ rule! {
         pci: Globs = Has::or_anything(r.subject.pci_address());
         /// Names on the auxiliary bus, such as `mlx5_core.sf.*`.
         auxiliary: Globs = Has::or_anything(r.subject.auxiliary());
-        => /// What may be done; everything, when left out.
-        verbs = r.verb;
-    } {
-        fn sentence(rule: &mut Sentence<'_>) -> String {
-            format!("{} facts about hardware", rule.verbs())
-        }
-    }
+        => verbs = r.verb;
+    } says |rule| format!("{} facts about hardware", rule.verbs())
 }
 
 /// One device, and what is done with it.

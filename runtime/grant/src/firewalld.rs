@@ -11,7 +11,6 @@ use super::field::types::Globs;
 use super::field::{Has, Networks};
 use super::invocation::Invocation;
 use super::operation::{operations, reads};
-use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
 
@@ -102,14 +101,11 @@ rule! {
         /// Networks that the address must be in.
         #[serde(with = "Networks")]
         sources: Networks = Has::if_any(r.source.map(IpNet::from));
-        => /// What may be done; everything, when left out.
-        verbs = r.verb;
-    } {
-        fn sentence(rule: &mut Sentence<'_>) -> String {
-            let sources = rule.with("sources", " within ");
-            let zones = rule.one_of("zones", "the zones ", "every zone");
-            format!("{} addresses{sources} in {zones}", rule.verbs())
-        }
+        => verbs = r.verb;
+    } says |rule| {
+        let sources = rule.with("sources", " within ");
+        let zones = rule.one_of("zones", "the zones ", "every zone");
+        format!("{} addresses{sources} in {zones}", rule.verbs())
     }
 }
 

@@ -18,7 +18,6 @@ use super::invocation::Invocation;
 use super::link::Mac;
 use super::operation::{Operation, names_links, operations, reads};
 use super::phrase::joined;
-use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
 
@@ -180,15 +179,12 @@ rule! {
         #[serde(with = "Networks")]
         addresses: Networks = Has::if_any(r.address.map(IpNet::from)),
             only_for(&[Verb::Create, Verb::Delete, Verb::Announce]);
-        => /// What may be done; everything, when left out.
-        verbs = r.verb;
+        => verbs = r.verb;
         /// Owners of the links, in `host`: this network, this attachment.
         owners: Owners = Has::if_any(r.link.owner_if_there()), never_suggested();
-    } {
-        fn sentence(rule: &mut Sentence<'_>) -> String {
-            let addresses = rule.with("addresses", " within ");
-            format!("{} entries{addresses} on {}", rule.verbs(), rule.an_interface("links"))
-        }
+    } says |rule| {
+        let addresses = rule.with("addresses", " within ");
+        format!("{} entries{addresses} on {}", rule.verbs(), rule.an_interface("links"))
     }
 }
 

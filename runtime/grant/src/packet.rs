@@ -10,7 +10,6 @@ use super::field::types::{LinkNames, Ranges, Words};
 use super::invocation::Invocation;
 use super::namespace::Namespace;
 use super::operation::operations;
-use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
 use super::word::words;
@@ -95,13 +94,8 @@ rule! {
         remotes: Ranges<u16> = Has::if_any(r.subject.remote_port());
         /// EtherTypes of `raw`, as numbers and ranges: 2048 is IPv4.
         ethertypes: Ranges<u16> = Has::if_any(r.subject.ether_type());
-        => /// What may be done; everything, when left out.
-        verbs = r.verb;
-    } {
-        fn sentence(rule: &mut Sentence<'_>) -> String {
-            format!("{} its own packets", rule.verbs())
-        }
-    }
+        => verbs = r.verb;
+    } says |rule| format!("{} its own packets", rule.verbs())
 }
 
 /// One socket on one link.

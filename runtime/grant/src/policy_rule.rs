@@ -17,7 +17,6 @@ use super::field::{
 use super::invocation::Invocation;
 use super::namespace::Namespace;
 use super::operation::{operations, reads};
-use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
 
@@ -176,13 +175,8 @@ rule! {
         /// Priorities, as numbers and ranges. One that the kernel chooses matches only if this is
         /// absent.
         priorities: Ranges<u32> = Has::or_anything(r.priority), not_said_by(&[Verb::Read]);
-        => /// What may be done; everything, when left out.
-        verbs = r.verb;
-    } {
-        fn sentence(rule: &mut Sentence<'_>) -> String {
-            format!("{} policy routing rules", rule.verbs())
-        }
-    }
+        => verbs = r.verb;
+    } says |rule| format!("{} policy routing rules", rule.verbs())
 }
 
 /// Policy rules, and what is done with them.

@@ -26,23 +26,38 @@ impl Size {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<ByteSize, D::Error> {
-        let text = deserializer.deserialize_str(Quantity("a size, such as `64MiB`"))?;
-        text.parse().map_err(|_| {
-            D::Error::custom(format!(
-                "`{text}` is not a size; expected one such as `64MiB`"
-            ))
-        })
+        let size = Quantity("a size", "64MiB").read(deserializer, |text| text.parse().ok());
+        size.map(|(_, size)| size)
     }
 }
 
-/// Reads a number with its unit. Errors: what was expected.
-struct Quantity(&'static str);
+/// A number with its unit: what it is, and an example. Errors say what was expected.
+#[derive(Clone, Copy)]
+struct Quantity(&'static str, &'static str);
+
+impl Quantity {
+    /// Reads it. Returns the text as well.
+    fn read<'de, D: Deserializer<'de>, T>(
+        self,
+        deserializer: D,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<(String, T), D::Error> {
+        let Self(what, example) = self;
+        let text = deserializer.deserialize_str(self)?;
+        match parse(&text) {
+            Some(value) => Ok((text, value)),
+            None => Err(D::Error::custom(format!(
+                "`{text}` is not {what}; expected one such as `{example}`"
+            ))),
+        }
+    }
+}
 
 impl Visitor<'_> for Quantity {
     type Value = String;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
+        write!(f, "{}, such as `{}`", self.0, self.1)
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
@@ -64,12 +79,8 @@ impl Time {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Duration, D::Error> {
-        let text = deserializer.deserialize_str(Quantity("a duration, such as `60s`"))?;
-        let time = humantime::parse_duration(&text).map_err(|_| {
-            D::Error::custom(format!(
-                "`{text}` is not a duration; expected one such as `60s`"
-            ))
-        })?;
+        let parse = |text: &str| humantime::parse_duration(text).ok();
+        let (text, time) = Quantity("a duration", "60s").read(deserializer, parse)?;
         if time.is_zero() || time > MOST_TIME {
             let most = MOST_TIME.as_secs();
             return Err(D::Error::custom(format!(

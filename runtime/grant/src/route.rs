@@ -19,7 +19,6 @@ use super::field::{
 use super::namespace::Namespace;
 use super::operation::{Operation, operations};
 use super::overlap::{Overlap, overlapping};
-use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
 
@@ -263,8 +262,7 @@ rule! {
         /// this is absent.
         links: LinkNames = Has::or_anything(r.link.as_deref().map(|link| (r.namespace, link))),
             left_out("every-name", "it is about every link of the host");
-        => /// What may be done; everything, when left out.
-        verbs = r.verb;
+        => verbs = r.verb;
         /// Owners of the links, in `host`: this network, this attachment. A route without a link matches only if this
         /// is absent.
         owners: Owners = Has::or_anything(r.owner.as_deref()), never_suggested();
@@ -278,13 +276,11 @@ rule! {
         /// The routes of `host` that an address or a route may overlap: those over links of this network or of this
         /// attachment, and the default route. Any, when left out.
         overlaps: Owners = Has::if_any(r.overlap.as_ref().map(Overlap::mark)), only_for(&[Verb::Create, Verb::Update]), never_suggested(), never_asked();
-    } {
-        fn sentence(rule: &mut Sentence<'_>) -> String {
-            let destinations = rule.with("destinations", " to ");
-            let links = rule.over_interface("links");
-            let tables = rule.with("tables", " in routing table ");
-            format!("{} routes{destinations}{links}{tables}", rule.verbs())
-        }
+    } says |rule| {
+        let destinations = rule.with("destinations", " to ");
+        let links = rule.over_interface("links");
+        let tables = rule.with("tables", " in routing table ");
+        format!("{} routes{destinations}{links}{tables}", rule.verbs())
     }
 }
 

@@ -295,8 +295,7 @@ rule! {
         /// Directories, with everything below them, in which the plugin may keep a network's state. `{dataDir}` is the
         /// one that the node's own configuration names in that key, unless it is a system directory.
         directories: Directories = r.location.directory();
-        => /// What may be done; everything, when left out.
-        verbs = r.verb;
+        => verbs = r.verb;
     } {
         fn sentence(rule: &mut Sentence<'_>) -> String {
             let directories = rule.take("directories").map(|d| listed(d, "and"));

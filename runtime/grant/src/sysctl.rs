@@ -16,7 +16,7 @@ use super::owner::Owner;
 use super::pattern::{globs_meet, is_glob};
 use super::phrase::joined;
 use super::rule::declare::rule;
-use super::rule::{Sentence, listed};
+use super::rule::listed;
 use super::verb::Verb;
 use effect::Effect;
 
@@ -122,31 +122,28 @@ rule! {
         /// Globs, segment by segment.
         keys: Keys = One((r.namespace, &r.key)),
             left_out("every-key", "it may set every parameter below `net.` of the host");
-        => /// What may be done; everything, when left out.
-        verbs = r.verb();
+        => verbs = r.verb();
         /// Owners of the link whose parameter is written, in `host`: this network, this attachment. A parameter
         /// without a link matches only if this is absent.
         owners: Owners = Has::if_any(r.owner.as_deref()), only_for(&[Verb::Write]), never_suggested();
         /// Values that may be written, exactly.
         values: Exact = Has::if_any(r.value.as_deref()), only_for(&[Verb::Write]),
             left_out("any-value", "it may set these parameters of the host to anything"), usually_left_out();
-    } {
-        fn sentence(rule: &mut Sentence<'_>) -> String {
-            // Neither `all` nor `default` has an owner.
-            let is_owned = rule.take("owners").is_some();
-            let keys = match rule.take("keys") {
-                Some(keys) if !is_owned => {
-                    listed(&keys.iter().map(|key| in_words(key)).collect(), "and")
-                }
-                Some(keys) => listed(keys, "and"),
-                None => "every parameter below net.".to_owned(),
-            };
-            let values = rule.with("values", " to ");
-            match (rule.may(Verb::Read), rule.may(Verb::Write)) {
-                (true, true) => format!("read {keys}, and set it{values}"),
-                (false, true) => format!("set {keys}{values}"),
-                _ => format!("read {keys}"),
+    } says |rule| {
+        // Neither `all` nor `default` has an owner.
+        let is_owned = rule.take("owners").is_some();
+        let keys = match rule.take("keys") {
+            Some(keys) if !is_owned => {
+                listed(&keys.iter().map(|key| in_words(key)).collect(), "and")
             }
+            Some(keys) => listed(keys, "and"),
+            None => "every parameter below net.".to_owned(),
+        };
+        let values = rule.with("values", " to ");
+        match (rule.may(Verb::Read), rule.may(Verb::Write)) {
+            (true, true) => format!("read {keys}, and set it{values}"),
+            (false, true) => format!("set {keys}{values}"),
+            _ => format!("read {keys}"),
         }
     }
 }

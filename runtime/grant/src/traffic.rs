@@ -13,7 +13,6 @@ use super::facts::LinkFacts;
 use super::field::Has::{self, One};
 use super::field::types::{InNamespace, KernelWords, Kinds, LinkNames, Owners};
 use super::operation::{Operation, operations};
-use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
 use super::word::words;
@@ -359,15 +358,12 @@ rule! {
         links: LinkNames = One(r.link.name());
         /// Disciplines, and `mirred` for the filters that redirect.
         disciplines: KernelWords<Named> = Has::if_any(r.discipline.as_deref());
-        => /// What may be done; everything, when left out.
-        verbs = r.verb;
+        => verbs = r.verb;
         /// Owners of the links, in `host`: this network, this attachment.
         owners: Owners = Has::if_any(r.link.owner_if_there()), never_suggested();
-    } {
-        fn sentence(rule: &mut Sentence<'_>) -> String {
-            let disciplines = rule.all_of("disciplines", "every discipline");
-            format!("{} {disciplines} on {}", rule.verbs(), rule.interfaces("links"))
-        }
+    } says |rule| {
+        let disciplines = rule.all_of("disciplines", "every discipline");
+        format!("{} {disciplines} on {}", rule.verbs(), rule.interfaces("links"))
     }
 }
 

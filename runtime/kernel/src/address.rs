@@ -15,7 +15,7 @@ use super::error::{Error, Result, WhileDoing as _};
 use super::namespace::NetworkNamespace;
 use super::netlink::{NEW, Wait};
 use crate::linux::Linux;
-use crate::perform::{Changes, Perform};
+use crate::perform::{Answer, Changes, Perform};
 
 /// Adds an address. Errors: `Exists`, `NotFound` for a link that is gone, `Invalid`.
 impl Perform<Add> for Linux {
@@ -75,8 +75,8 @@ fn new_address(wanted: &Add) -> AddressMessage {
 }
 
 /// Removes an address. Errors: `NotFound` for the link or the address.
-impl Perform<Delete> for Linux {
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Delete> for Linux {
+    fn answer(&mut self, permit: &Permit<Delete>) -> Result<()> {
         let Delete { link, address } = permit.operation();
         let namespace = self.namespaces.of(link.namespace)?;
         let deleted = match delete_exactly(namespace, link, *address, address.addr()) {
@@ -118,8 +118,8 @@ fn peer_of(
 }
 
 /// The addresses of one link. Errors: `NotFound` for the link.
-impl Perform<List, Vec<Address>> for Linux {
-    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Address>> {
+impl Answer<List, Vec<Address>> for Linux {
+    fn answer(&mut self, permit: &Permit<List>) -> Result<Vec<Address>> {
         let List { link, family } = permit.operation();
         of_link(self.namespaces.of(link.namespace)?, link, *family)
     }
@@ -151,8 +151,8 @@ pub(super) fn of_link(
 /// `deadline` at the latest.
 ///
 /// Errors: `Exists` naming an address that another host has, `TimedOut`, `NotFound`.
-impl Perform<Settle> for Linux {
-    fn perform(&mut self, permit: &Permit<Settle>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Settle> for Linux {
+    fn answer(&mut self, permit: &Permit<Settle>) -> Result<()> {
         let Settle { link, timeout_ms } = permit.operation();
         let wait = Wait::new(*timeout_ms, self.deadline);
         let namespace = self.namespaces.of(link.namespace)?;

@@ -19,7 +19,7 @@ use super::error::{Code, Error, Result, WhileDoing as _};
 use super::namespace::NetworkNamespace;
 use super::netlink::{MessageType, NetfilterSocket};
 use crate::linux::Linux;
-use crate::perform::{Changes, Perform};
+use crate::perform::Answer;
 
 /// `NFNL_SUBSYS_CTNETLINK`, `IPCTNL_MSG_CT_GET`, `IPCTNL_MSG_CT_DELETE`, `IPCTNL_MSG_CT_GET_STATS`.
 const SUBSYSTEM: u8 = 1;
@@ -40,8 +40,8 @@ const BY_DESTINATION_PORT: u32 = 1 << 5;
 ///
 /// Errors: `Invalid` for a filter by nothing but the protocol, and for addresses of another family;
 /// `Unsupported` where the kernel has no connection tracking.
-impl Perform<Delete> for Linux {
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Delete> for Linux {
+    fn answer(&mut self, permit: &Permit<Delete>) -> Result<()> {
         let Delete { namespace, filter } = permit.operation();
         delete_all(self.namespaces.of(*namespace)?, filter).while_doing(format_args!(
             "delete {} connections in {namespace}",

@@ -14,11 +14,11 @@ use weir_grant::device::{ByAuxiliaryName, ByKernelPath, ByLink, ByPciAddress, De
 use crate::error::{Error, Result, WhileDoing as _};
 use crate::link::name;
 use crate::linux::Linux;
-use crate::perform::{Changes, Perform};
+use crate::perform::Answer;
 
 /// The device behind a link. Errors: `NotFound`, `Invalid` for what cannot be a link's name.
-impl Perform<ByLink, Device> for Linux {
-    fn perform(&mut self, permit: &Permit<ByLink>, _: &mut Changes<'_>) -> Result<Device> {
+impl Answer<ByLink, Device> for Linux {
+    fn answer(&mut self, permit: &Permit<ByLink>) -> Result<Device> {
         let link = &permit.operation().link;
         let sysfs = Sysfs(self.paths.sysfs());
         name::check(link)
@@ -29,8 +29,8 @@ impl Perform<ByLink, Device> for Linux {
 }
 
 /// The device at a PCI address. Errors: `NotFound`, `Invalid`.
-impl Perform<ByPciAddress, Device> for Linux {
-    fn perform(&mut self, permit: &Permit<ByPciAddress>, _: &mut Changes<'_>) -> Result<Device> {
+impl Answer<ByPciAddress, Device> for Linux {
+    fn answer(&mut self, permit: &Permit<ByPciAddress>) -> Result<Device> {
         let address = &permit.operation().address;
         let sysfs = Sysfs(self.paths.sysfs());
         check_pci_address(address)
@@ -40,8 +40,8 @@ impl Perform<ByPciAddress, Device> for Linux {
 }
 
 /// The device of a name on the auxiliary bus. Errors: `NotFound`, `Invalid`.
-impl Perform<ByAuxiliaryName, Device> for Linux {
-    fn perform(&mut self, permit: &Permit<ByAuxiliaryName>, _: &mut Changes<'_>) -> Result<Device> {
+impl Answer<ByAuxiliaryName, Device> for Linux {
+    fn answer(&mut self, permit: &Permit<ByAuxiliaryName>) -> Result<Device> {
         let name = &permit.operation().name;
         let sysfs = Sysfs(self.paths.sysfs());
         check_auxiliary_name(name)
@@ -51,8 +51,8 @@ impl Perform<ByAuxiliaryName, Device> for Linux {
 }
 
 /// The device at a path below `/sys/devices`, or behind the link at such a path. Errors: `NotFound`, `Invalid`.
-impl Perform<ByKernelPath, Device> for Linux {
-    fn perform(&mut self, permit: &Permit<ByKernelPath>, _: &mut Changes<'_>) -> Result<Device> {
+impl Answer<ByKernelPath, Device> for Linux {
+    fn answer(&mut self, permit: &Permit<ByKernelPath>) -> Result<Device> {
         let path = &permit.operation().path;
         let sysfs = Sysfs(self.paths.sysfs());
         check_kernel_path(path)

@@ -11,7 +11,7 @@ use weir_grant::store::ReadFile;
 
 use super::error::{Error, Result};
 use super::linux::Linux;
-use super::perform::{Changes, Perform};
+use super::perform::Answer;
 
 /// The largest file in bytes.
 const LARGEST: u64 = 64 << 10;
@@ -19,8 +19,8 @@ const LARGEST: u64 = 64 << 10;
 /// Reads a file.
 ///
 /// Errors: `NotFound`; `Invalid` for what is not a regular file or is too large.
-impl Perform<ReadFile, Vec<u8>> for Linux {
-    fn perform(&mut self, permit: &Permit<ReadFile>, _: &mut Changes<'_>) -> Result<Vec<u8>> {
+impl Answer<ReadFile, Vec<u8>> for Linux {
+    fn answer(&mut self, permit: &Permit<ReadFile>) -> Result<Vec<u8>> {
         let named = &permit.operation().path;
         let shown = named.display();
         let failed = |e: std::io::Error| Error::from(e).while_doing(format!("read `{shown}`"));

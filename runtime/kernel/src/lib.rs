@@ -71,5 +71,6 @@ pub use error::{Code, Error, Result, WhileDoing};
 pub use linux::Linux;
 pub use namespace::{Namespaces, NetworkNamespace};
 pub use perform::{
-    Changes, DynKernel, DynTransaction, Facts, Inverse, Kernel, Perform, Transaction, Undo, UndoLog,
+    Answer, Changes, DynKernel, DynTransaction, Facts, Inverse, Kernel, Perform, Transaction, Undo,
+    UndoLog,
 };

@@ -14,7 +14,7 @@ use crate::error::{Error, Result, WhileDoing as _};
 use crate::link::name;
 use crate::linux::Linux;
 use crate::netlink::NEW;
-use crate::perform::{Changes, Perform};
+use crate::perform::{Answer, Changes, Perform};
 
 /// The kernel writes this where a rule suppresses no routes by their prefix, or their link's group.
 const NOT_SUPPRESSED: u32 = u32::MAX;
@@ -44,8 +44,8 @@ impl Perform<Add> for Linux {
 }
 
 /// Removes the first rule with these selectors. What the operation leaves out matches any. Errors: `NotFound`.
-impl Perform<Delete> for Linux {
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Delete> for Linux {
+    fn answer(&mut self, permit: &Permit<Delete>) -> Result<()> {
         let Delete { namespace, rule } = permit.operation();
         message(rule)
             .and_then(|message| {
@@ -58,8 +58,8 @@ impl Perform<Delete> for Linux {
 
 /// The rules of one family or of both, in the order in which the kernel looks at them. Rules with selectors or actions that
 /// a plugin cannot give are left out.
-impl Perform<List, Vec<PolicyRule>> for Linux {
-    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<PolicyRule>> {
+impl Answer<List, Vec<PolicyRule>> for Linux {
+    fn answer(&mut self, permit: &Permit<List>) -> Result<Vec<PolicyRule>> {
         let List { namespace, family } = permit.operation();
         let mut question = RuleMessage::default();
         question.header.family = family.map_or(AddressFamily::Unspec, address_family);

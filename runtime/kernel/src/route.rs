@@ -22,7 +22,7 @@ use super::error::{Code, Error, Result, WhileDoing as _};
 use super::namespace::NetworkNamespace;
 use super::netlink::NEW;
 use crate::linux::Linux;
-use crate::perform::{Changes, Perform};
+use crate::perform::{Answer, Changes, Perform};
 use undo::RemoveRoute;
 
 /// Adds a route. In a container, where each attachment may have one to the same destination, it precedes those of its table
@@ -92,8 +92,8 @@ fn default_scope(route: &Route) -> RouteScope {
 }
 
 /// Removes a route. What the operation leaves out matches any. Errors: `NotFound`.
-impl Perform<Delete> for Linux {
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Delete> for Linux {
+    fn answer(&mut self, permit: &Permit<Delete>) -> Result<()> {
         let Delete { namespace, route } = permit.operation();
         message(*namespace, route)
             .and_then(|mut message| {
@@ -201,8 +201,8 @@ fn next_hop(route: &Route, wanted: &NextHop) -> RouteNextHop {
 /// Routes that pass a filter. Routes of kinds that a plugin cannot make are left out.
 ///
 /// Errors: `NotFound` for a link that is gone.
-impl Perform<List, Vec<Route<u32>>> for Linux {
-    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Route<u32>>> {
+impl Answer<List, Vec<Route<u32>>> for Linux {
+    fn answer(&mut self, permit: &Permit<List>) -> Result<Vec<Route<u32>>> {
         let wanted = permit.operation();
         let destination = wanted.destination.map(|to| Family::of(&to.addr()));
         let families = match wanted.family.or(destination) {
@@ -259,8 +259,8 @@ fn passes(wanted: &List, route: &Route<u32>) -> bool {
 }
 
 /// The route that the kernel would take. Errors: `NotFound` if there is none.
-impl Perform<Get, Route<u32>> for Linux {
-    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Route<u32>> {
+impl Answer<Get, Route<u32>> for Linux {
+    fn answer(&mut self, permit: &Permit<Get>) -> Result<Route<u32>> {
         let Get { namespace, to } = permit.operation();
         let mut question = RouteMessage::default();
         let network = IpNet::from(*to);

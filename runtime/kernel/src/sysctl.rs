@@ -19,7 +19,7 @@ use self::shared::Notes;
 use super::error::{Code, Error, Result};
 use super::namespace::Namespaces;
 use crate::linux::Linux;
-use crate::perform::{Changes, Perform};
+use crate::perform::{Answer, Changes, Perform};
 use undo::SetBack;
 
 /// The parameters of the reading thread's network namespace.
@@ -28,8 +28,8 @@ const DIRECTORY: &str = "/proc/sys/net";
 /// Reads a parameter, without the newline at its end.
 ///
 /// Errors: `NotFound`; `Invalid` for a key that is not below `net.` or has no value.
-impl Perform<Read, String> for Linux {
-    fn perform(&mut self, permit: &Permit<Read>, _: &mut Changes<'_>) -> Result<String> {
+impl Answer<Read, String> for Linux {
+    fn answer(&mut self, permit: &Permit<Read>) -> Result<String> {
         let Read { namespace, key } = permit.operation();
         let path = path_of(key)?;
         let value = self

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::bindings::weir::cni::address as raw;
-use crate::{IpFamily, LinkReference, Namespace, Result};
+use crate::{AsLink, IpFamily, Namespace, Result};
 
 pub use raw::{Address, NewAddress};
 
@@ -34,23 +34,19 @@ impl NewAddress {
 }
 
 /// Adds an address. Errors: `exists`, `not-found`, `invalid`.
-pub fn add(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    address: NewAddress,
-) -> Result<()> {
+pub fn add(namespace: Namespace, link: impl AsLink, address: NewAddress) -> Result<()> {
     raw::add(namespace, &link.into(), address)
 }
 
 /// Removes an address. Errors: `not-found`.
-pub fn delete(namespace: Namespace, link: impl Into<LinkReference>, address: IpNet) -> Result<()> {
+pub fn delete(namespace: Namespace, link: impl AsLink, address: IpNet) -> Result<()> {
     raw::delete(namespace, &link.into(), address.into())
 }
 
 /// Lists the addresses of one link, of one family or of both.
 pub fn list(
     namespace: Namespace,
-    link: impl Into<LinkReference>,
+    link: impl AsLink,
     family: Option<IpFamily>,
 ) -> Result<Vec<Address>> {
     raw::list(namespace, &link.into(), family)
@@ -58,7 +54,7 @@ pub fn list(
 
 /// Waits until no IPv6 address of the link is tentative, at most `timeout` milliseconds. Errors:
 /// `exists` when an address turned out to be taken, `timed-out`.
-pub fn settle(namespace: Namespace, link: impl Into<LinkReference>, timeout: u32) -> Result<()> {
+pub fn settle(namespace: Namespace, link: impl AsLink, timeout: u32) -> Result<()> {
     raw::settle(namespace, &link.into(), timeout)
 }
 

@@ -43,6 +43,11 @@ impl From<IpNetwork> for IpNet {
     }
 }
 
+/// What refers to a link: its name, its index, or the [`Link`](crate::link::Link).
+pub trait AsLink: Into<LinkReference> {}
+
+impl<T: Into<LinkReference>> AsLink for T {}
+
 impl From<&str> for LinkReference {
     fn from(name: &str) -> Self {
         LinkReference::Name(name.to_owned())

@@ -5,12 +5,16 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::address::{self, NewAddress};
+use crate::config::DnsKeys;
 use crate::link::{self, Link, NewLink};
 use crate::owner::Owner;
 use crate::{
     AddResult, Context, Error, ErrorCode, Interface, IpConfig, Namespace, OperationError, Outcome,
     Request, Route, codes, log, neighbour, route, sysctl,
 };
+
+/// The index of the container's interface in the result of a plugin that makes no other.
+pub const CONTAINER_INTERFACE: u32 = 0;
 
 /// How long duplicate address detection may take, in milliseconds.
 const SETTLE_TIMEOUT: u32 = 10_000;
@@ -127,6 +131,14 @@ pub fn of_container(link: &Link, sandbox: String) -> Interface {
         sandbox: Some(sandbox),
         ..link.interface()
     }
+}
+
+/// Returns the result of a plugin that makes no other interface, with what was assigned and the configuration's DNS settings
+/// in place of the IPAM plugin's.
+pub fn result(interface: Interface, mut assigned: AddResult, dns: &DnsKeys) -> AddResult {
+    assigned.interfaces = vec![interface];
+    dns.apply(&mut assigned.dns);
+    assigned
 }
 
 /// Gives the interface, which is up, the addresses and routes of a result. IPv6 is enabled for them, and an IPv6 address

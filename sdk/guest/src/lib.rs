@@ -95,6 +95,7 @@ pub mod veth;
 
 pub use bindings::OperationError;
 pub use bindings::weir::cni::types::{ErrorCode, IpFamily, LinkReference, Namespace};
+pub use convert::AsLink;
 pub use error::{Context, Outcome, Result};
 pub use main_plugin::{MainConfig, MainPlugin};
 pub use plugin::{Component, Package, Plugin, World};

@@ -23,7 +23,7 @@ use std::fmt;
 use weir_cni::{Interface, Mac};
 
 use crate::bindings::weir::cni::link as raw;
-use crate::{ErrorCode, LinkReference, Namespace, Outcome, Result};
+use crate::{AsLink, ErrorCode, LinkReference, Namespace, Outcome, Result};
 
 pub use raw::{
     Bridge, BridgeChanges, BridgeVlan, Changes, Details, IpvlanMode, Link, MacvlanMode, NewBridge,
@@ -153,12 +153,12 @@ pub fn create(link: NewLink) -> Result<Link> {
 }
 
 /// Returns one link. Errors: `not-found`.
-pub fn get(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Link> {
+pub fn get(namespace: Namespace, link: impl AsLink) -> Result<Link> {
     raw::get(namespace, &link.into())
 }
 
 /// Returns one link; none where it does not exist, or the grant does not show the plugin links of its kind.
-pub fn find(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Option<Link>> {
+pub fn find(namespace: Namespace, link: impl AsLink) -> Result<Option<Link>> {
     match get(namespace, link).found() {
         Err(error) if error.code == ErrorCode::Denied => Ok(None),
         found => found,
@@ -166,13 +166,13 @@ pub fn find(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Opti
 }
 
 /// Deletes a link, and with a veth its peer. Errors: `not-found`.
-pub fn delete(namespace: Namespace, link: impl Into<LinkReference>) -> Result<()> {
+pub fn delete(namespace: Namespace, link: impl AsLink) -> Result<()> {
     raw::delete(namespace, &link.into())
 }
 
 /// Deletes several links of one namespace, and with each veth its peer, in steps of 256. A step takes the kernel as
 /// long as one link. Links that do not exist are skipped.
-pub fn delete_all<L: Into<LinkReference>>(
+pub fn delete_all<L: AsLink>(
     namespace: Namespace,
     links: impl IntoIterator<Item = L>,
 ) -> Result<()> {
@@ -184,37 +184,29 @@ pub fn delete_all<L: Into<LinkReference>>(
 }
 
 /// Changes attributes in one message. Errors: `not-found`, `exists`, `invalid`, `busy`.
-pub fn update(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    changes: Changes,
-) -> Result<()> {
+pub fn update(namespace: Namespace, link: impl AsLink, changes: Changes) -> Result<()> {
     raw::update(namespace, &link.into(), &changes)
 }
 
 /// Sets a link up. Errors: `not-found`.
-pub fn set_up(namespace: Namespace, link: impl Into<LinkReference>) -> Result<()> {
+pub fn set_up(namespace: Namespace, link: impl AsLink) -> Result<()> {
     update(namespace, link, Changes::up(true))
 }
 
 /// Sets a link down. Errors: `not-found`.
-pub fn set_down(namespace: Namespace, link: impl Into<LinkReference>) -> Result<()> {
+pub fn set_down(namespace: Namespace, link: impl AsLink) -> Result<()> {
     update(namespace, link, Changes::up(false))
 }
 
 /// Changes a bridge port's flags. Errors: `not-found`, `invalid` for a link that is not a bridge port.
-pub fn update_port(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    changes: PortChanges,
-) -> Result<()> {
+pub fn update_port(namespace: Namespace, link: impl AsLink, changes: PortChanges) -> Result<()> {
     raw::update_port(namespace, &link.into(), changes)
 }
 
 /// Changes a bridge's settings. Errors: `not-found`, `unsupported`.
 pub fn update_bridge(
     namespace: Namespace,
-    link: impl Into<LinkReference>,
+    link: impl AsLink,
     changes: BridgeChanges,
 ) -> Result<()> {
     raw::update_bridge(namespace, &link.into(), changes)
@@ -222,25 +214,17 @@ pub fn update_bridge(
 
 /// Adds VLANs to a bridge port, or to the bridge itself. Errors: `not-found`, `unsupported`,
 /// `invalid`.
-pub fn add_vlans(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    vlans: &[BridgeVlan],
-) -> Result<()> {
+pub fn add_vlans(namespace: Namespace, link: impl AsLink, vlans: &[BridgeVlan]) -> Result<()> {
     raw::add_vlans(namespace, &link.into(), vlans)
 }
 
 /// Removes VLANs from a bridge port or from the bridge itself.
-pub fn delete_vlans(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    vlans: &[BridgeVlan],
-) -> Result<()> {
+pub fn delete_vlans(namespace: Namespace, link: impl AsLink, vlans: &[BridgeVlan]) -> Result<()> {
     raw::delete_vlans(namespace, &link.into(), vlans)
 }
 
 /// Lists the VLANs of a bridge port or of the bridge itself.
-pub fn list_vlans(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Vec<BridgeVlan>> {
+pub fn list_vlans(namespace: Namespace, link: impl AsLink) -> Result<Vec<BridgeVlan>> {
     raw::list_vlans(namespace, &link.into())
 }
 
@@ -248,7 +232,7 @@ pub fn list_vlans(namespace: Namespace, link: impl Into<LinkReference>) -> Resul
 /// `exists`, `invalid`.
 pub fn move_to(
     namespace: Namespace,
-    link: impl Into<LinkReference>,
+    link: impl AsLink,
     to: Namespace,
     new_name: Option<&str>,
 ) -> Result<Link> {
@@ -256,12 +240,12 @@ pub fn move_to(
 }
 
 /// Returns the other end of a veth. Errors: `not-found`, `invalid` if it is not a veth.
-pub fn get_peer(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Peer> {
+pub fn get_peer(namespace: Namespace, link: impl AsLink) -> Result<Peer> {
     raw::get_peer(namespace, &link.into())
 }
 
 /// Waits until the operational state is `up`, at most `timeout` milliseconds. Errors: `timed-out`,
 /// `not-found`.
-pub fn wait_up(namespace: Namespace, link: impl Into<LinkReference>, timeout: u32) -> Result<()> {
+pub fn wait_up(namespace: Namespace, link: impl AsLink, timeout: u32) -> Result<()> {
     raw::wait_up(namespace, &link.into(), timeout)
 }

@@ -4,7 +4,7 @@
 //! # use weir_sdk::config::{DnsKeys, Ipam};
 //! # use weir_sdk::link::{MacvlanMode, NewKind, NewMacvlan};
 //! # use weir_sdk::lower::{self, Master, Settings};
-//! # use weir_sdk::{AddResult, Error, Request};
+//! # use weir_sdk::{AddResult, Error, Request, interface};
 //! # fn add(request: Request<()>, ipam: Ipam) -> Result<AddResult, Error> {
 //! let master = Master::new("eth1", false);
 //! let lower = master.find()?;
@@ -15,7 +15,7 @@
 //!     bc_queue_len: None,
 //! });
 //! let link = lower::create(&request, &lower, kind, Settings::default())?;
-//! let assigned = ipam.assign(lower::CONTAINER_INTERFACE)?;
+//! let assigned = ipam.assign(interface::CONTAINER_INTERFACE)?;
 //! lower::configure(&lower, &link, &assigned)?;
 //! # Ok(lower::result(&request, &link, assigned, &DnsKeys::default()))
 //! # }
@@ -31,9 +31,6 @@ use crate::route::{self, Filter, MAIN_TABLE};
 use crate::{
     AddResult, Context, Error, IpNet, LinkReference, Namespace, Outcome, Request, codes, interface,
 };
-
-/// The index of the container's interface in the result.
-pub const CONTAINER_INTERFACE: u32 = 0;
 
 /// Which device a configuration names as the master.
 #[derive(Clone, Copy, Debug)]
@@ -231,14 +228,13 @@ pub fn result<C>(
     assigned: AddResult,
     dns: &DnsKeys,
 ) -> AddResult {
-    let mut result = AddResult {
-        interfaces: vec![interface::of_container(link, request.sandbox.clone())],
+    let interface = interface::of_container(link, request.sandbox.clone());
+    let assigned = AddResult {
         ips: assigned.ips,
         routes: assigned.routes,
         ..AddResult::default()
     };
-    dns.apply(&mut result.dns);
-    result
+    interface::result(interface, assigned, dns)
 }
 
 /// CHECK: fails unless the interface is as ADD left it, and over the master, if the configuration names it. Returns it.

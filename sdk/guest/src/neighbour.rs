@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use weir_cni::Mac;
 
 use crate::bindings::weir::cni::neighbour as raw;
-use crate::{IpFamily, LinkReference, Namespace, Result};
+use crate::{AsLink, IpFamily, Namespace, Result};
 
 pub use raw::{Neighbour, State};
 
@@ -22,19 +22,19 @@ impl Neighbour {
 }
 
 /// Adds or replaces an entry. Errors: `not-found`, `invalid`.
-pub fn add(namespace: Namespace, link: impl Into<LinkReference>, entry: Neighbour) -> Result<()> {
+pub fn add(namespace: Namespace, link: impl AsLink, entry: Neighbour) -> Result<()> {
     raw::add(namespace, &link.into(), &entry)
 }
 
 /// Removes an entry. Errors: `not-found`.
-pub fn delete(namespace: Namespace, link: impl Into<LinkReference>, address: IpAddr) -> Result<()> {
+pub fn delete(namespace: Namespace, link: impl AsLink, address: IpAddr) -> Result<()> {
     raw::delete(namespace, &link.into(), address.into())
 }
 
 /// Lists the entries of one link.
 pub fn list(
     namespace: Namespace,
-    link: impl Into<LinkReference>,
+    link: impl AsLink,
     family: Option<IpFamily>,
 ) -> Result<Vec<Neighbour>> {
     raw::list(namespace, &link.into(), family)
@@ -45,7 +45,7 @@ pub fn list(
 /// the link does not have one of the addresses.
 pub fn announce(
     namespace: Namespace,
-    link: impl Into<LinkReference>,
+    link: impl AsLink,
     addresses: impl IntoIterator<Item = IpAddr>,
 ) -> Result<()> {
     let addresses: Vec<_> = addresses.into_iter().map(Into::into).collect();

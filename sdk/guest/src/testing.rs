@@ -78,11 +78,11 @@ use weir_cni::{AddResult, Error};
 use crate::bindings::fake::{self, Host, Machine};
 use crate::bindings::weir::cni::cni::Failure;
 use crate::device::Device;
-use crate::link::{self, NewKind, NewLink, NewPeer};
+use crate::link::{self, Changes, NewKind, NewLink, NewPeer};
 use crate::{ErrorCode, IpConfig, Namespace, Result, Route};
 
-pub use crate::bindings::fake::{Called as Call, LogLine};
-pub use invocation::{Invocation, SANDBOX};
+pub use crate::bindings::fake::{Called as Call, LogLine, parameters};
+pub use invocation::{Invocation, SANDBOX, only_interface};
 
 /// The host of this thread, until it is dropped.
 ///
@@ -131,6 +131,15 @@ impl FakeHost {
             })
             .map(drop)
         })
+    }
+
+    /// Renames a link, as a container may. It is not among the [`calls`](Self::calls). Errors: `not-found`, `exists`.
+    pub fn rename_link(&self, namespace: Namespace, name: &str, new: &str) -> Result<()> {
+        let changes = Changes {
+            name: Some(new.to_owned()),
+            ..Changes::default()
+        };
+        self.arrange(|| link::update(namespace, name, changes))
     }
 
     /// Does something to the host that is not among the [`calls`](Self::calls), and meets none of the failures that

@@ -15,7 +15,7 @@
 //! ```
 
 use crate::bindings::weir::cni::traffic as raw;
-use crate::{LinkReference, Namespace, Result};
+use crate::{AsLink, Namespace, Result};
 
 pub use raw::{Action, Class, Discipline, Filter, Handle, Qdisc, TokenBucket};
 
@@ -80,7 +80,7 @@ impl Class {
 
 impl Filter {
     /// Sends every packet out of another link.
-    pub fn redirect(parent: Handle, target: impl Into<LinkReference>) -> Self {
+    pub fn redirect(parent: Handle, target: impl AsLink) -> Self {
         Filter::all(parent, Action::Redirect(target.into()))
     }
 
@@ -101,42 +101,34 @@ impl Filter {
 }
 
 /// Adds a queueing discipline. Errors: `exists`, `not-found`, `unsupported`, `invalid`.
-pub fn add_qdisc(namespace: Namespace, link: impl Into<LinkReference>, qdisc: Qdisc) -> Result<()> {
+pub fn add_qdisc(namespace: Namespace, link: impl AsLink, qdisc: Qdisc) -> Result<()> {
     raw::add_qdisc(namespace, &link.into(), &qdisc)
 }
 
 /// Removes the queueing discipline that is at a place ([`ROOT`], [`INGRESS_PLACE`], a class), with
 /// its classes and filters. Errors: `not-found`.
-pub fn delete_qdisc(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    parent: Handle,
-) -> Result<()> {
+pub fn delete_qdisc(namespace: Namespace, link: impl AsLink, parent: Handle) -> Result<()> {
     raw::delete_qdisc(namespace, &link.into(), parent)
 }
 
 /// Lists the queueing disciplines of a link: at the root, at the ingress hook and in classes. Errors:
 /// `not-found` for the link.
-pub fn list_qdiscs(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Vec<Qdisc>> {
+pub fn list_qdiscs(namespace: Namespace, link: impl AsLink) -> Result<Vec<Qdisc>> {
     raw::list_qdiscs(namespace, &link.into())
 }
 
 /// Adds a class. Errors: `exists`, `not-found`, `invalid`.
-pub fn add_class(namespace: Namespace, link: impl Into<LinkReference>, class: Class) -> Result<()> {
+pub fn add_class(namespace: Namespace, link: impl AsLink, class: Class) -> Result<()> {
     raw::add_class(namespace, &link.into(), class)
 }
 
 /// Lists the classes of a link's `htb` disciplines.
-pub fn list_classes(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Vec<Class>> {
+pub fn list_classes(namespace: Namespace, link: impl AsLink) -> Result<Vec<Class>> {
     raw::list_classes(namespace, &link.into())
 }
 
 /// Adds a filter. Errors: `not-found`, `unsupported`, `invalid`.
-pub fn add_filter(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    filter: Filter,
-) -> Result<()> {
+pub fn add_filter(namespace: Namespace, link: impl AsLink, filter: Filter) -> Result<()> {
     raw::add_filter(namespace, &link.into(), &filter)
 }
 
@@ -144,7 +136,7 @@ pub fn add_filter(
 /// discipline or class does not exist.
 pub fn list_filters(
     namespace: Namespace,
-    link: impl Into<LinkReference>,
+    link: impl AsLink,
     parent: Handle,
 ) -> Result<Vec<Filter>> {
     raw::list_filters(namespace, &link.into(), parent)

@@ -5,6 +5,7 @@ mod macvlan;
 mod vlan;
 
 use serde_json::{Value, json};
+use weir_kit::with_keys;
 
 use anyhow::{Result, ensure};
 
@@ -57,12 +58,11 @@ pub fn dual_stack() -> Value {
 /// The interface that weir makes over the container's own `net1` with these keys, as the kernel shows it. CHECK and DEL
 /// succeed.
 pub fn in_container(plugin: &str, keys: Value) -> Result<Value> {
-    let mut config = json!({
+    let config = json!({
         "cniVersion": "1.1.0", "name": "net", "type": plugin, "master": "net1", "linkInContainer": true,
         "ipam": {"type": "host-local", "subnet": "10.1.0.0/24"},
     });
-    let own = config.as_object_mut().into_iter();
-    own.for_each(|own| own.extend(keys.as_object().cloned().unwrap_or_default()));
+    let config = with_keys(config, keys);
     let side = Side::create(Whose::Weir, 1)?;
     let container = &side.containers[0];
     for line in [

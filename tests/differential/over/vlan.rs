@@ -72,13 +72,14 @@ fn a_master_in_the_container() -> Result<()> {
 #[ignore = "needs a kernel with VLANs: `machine` runs it"]
 fn an_error_says_that_the_vlan_is_taken() -> Result<()> {
     let side = Side::create(Whose::Weir, 1)?;
-    for line in [
-        "link add eth1 type dummy",
-        "link set eth1 up",
-        "link add link eth1 name eth1.7 type vlan id 7",
-    ] {
-        side.node.ip(line)?;
-    }
+    side.node.tools(
+        "ip",
+        &[
+            "link add eth1 type dummy",
+            "link set eth1 up",
+            "link add link eth1 name eth1.7 type vlan id 7",
+        ],
+    )?;
     let config = json!({
         "cniVersion": "1.1.0", "name": "net", "type": "vlan", "master": "eth1", "vlanId": 7,
         "ipam": {"type": "host-local", "subnet": "10.1.0.0/24"},

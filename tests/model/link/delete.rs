@@ -3,7 +3,7 @@
 use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::link::{Delete, LinkFacts};
-use weir_kernel::{Changes, Perform, Result, WhileDoing as _};
+use weir_kernel::{Answer, Result, WhileDoing as _};
 
 use super::create::unsupported;
 use super::state::settle;
@@ -13,8 +13,8 @@ use crate::kernel::Model;
 use crate::state::{Machine, NetworkState, State};
 use crate::{route, sysctl};
 
-impl Perform<Delete> for Model {
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Delete> for Model {
+    fn answer(&mut self, permit: &Permit<Delete>) -> Result<()> {
         self.known.forget_all();
         let link = &permit.operation().link;
         self.change(|machine| delete(machine, link))

@@ -2,9 +2,11 @@
 
 use nix::errno::Errno;
 use weir_gate::Permit;
-use weir_grant::link::{Details, Mac, NewMaster, Port, Update, UpdateBridge, UpdatePort};
+use weir_grant::link::{
+    Details, Link, LinkFacts, Mac, NewMaster, Port, Update, UpdateBridge, UpdatePort,
+};
 use weir_kernel::inverses::LinkHistory as _;
-use weir_kernel::{Changes, Code, Error, Perform, Result, WhileDoing as _, checks};
+use weir_kernel::{Answer, Changes, Code, Error, Perform, Result, WhileDoing as _, checks};
 
 use super::create::unsupported;
 use super::state::settle;
@@ -16,13 +18,28 @@ use crate::{address, route, sysctl};
 impl Perform<Update> for Model {
     fn perform(&mut self, permit: &Permit<Update>, changes: &mut Changes<'_>) -> Result<()> {
         let wanted = permit.operation();
-        let before = self.before(&wanted.link);
-        let doing = format_args!("update {}", wanted.link);
-        let outcome = self
-            .change(|machine| update(machine, wanted))
-            .map_err(|e| refused_mac(e).while_doing(doing));
+        let act = |machine: &mut Machine| {
+            let doing = format_args!("update {}", wanted.link);
+            update(machine, wanted).map_err(|e| refused_mac(e).while_doing(doing))
+        };
+        self.change_link(&wanted.link, act, |model, before, outcome| {
+            model.note_update(wanted, before, outcome, changes);
+        })
+    }
+}
+
+impl Model {
+    /// Changes a link, and has what it was before noted, if it is there.
+    fn change_link(
+        &mut self,
+        link: &LinkFacts,
+        act: impl FnOnce(&mut Machine) -> Result<()>,
+        note: impl FnOnce(&mut Self, &Link, &Result<()>),
+    ) -> Result<()> {
+        let before = self.before(link);
+        let outcome = self.change(act);
         if let Some(before) = before {
-            self.note_update(wanted, &before, &outcome, changes);
+            note(self, &before, &outcome);
         }
         outcome
     }
@@ -175,15 +192,11 @@ pub(super) fn set_up(network: &mut NetworkState, index: u32, up: bool) -> Result
 impl Perform<UpdatePort> for Model {
     fn perform(&mut self, permit: &Permit<UpdatePort>, changes: &mut Changes<'_>) -> Result<()> {
         let wanted = permit.operation();
-        let before = self.before(&wanted.link);
         let doing = format_args!("change a bridge port's flags of {}", wanted.link);
-        let outcome = self
-            .change(|machine| update_port(machine, wanted))
-            .while_doing(doing);
-        if let Some(before) = before {
-            self.note_port(wanted, &before, &outcome, changes);
-        }
-        outcome
+        let act = |machine: &mut Machine| update_port(machine, wanted).while_doing(doing);
+        self.change_link(&wanted.link, act, |model, before, outcome| {
+            model.note_port(wanted, before, outcome, changes);
+        })
     }
 }
 
@@ -197,8 +210,8 @@ fn update_port(machine: &mut Machine, wanted: &UpdatePort) -> Result<()> {
     Ok(())
 }
 
-impl Perform<UpdateBridge> for Model {
-    fn perform(&mut self, permit: &Permit<UpdateBridge>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<UpdateBridge> for Model {
+    fn answer(&mut self, permit: &Permit<UpdateBridge>) -> Result<()> {
         let UpdateBridge { link, changes } = permit.operation();
         self.change(|machine| {
             let network = machine.state.of(link.namespace)?;

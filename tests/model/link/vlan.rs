@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_gate::Permit;
 use weir_grant::link::{AddVlans, BridgeVlan, DeleteVlans, Details, LinkFacts, ListVlans, NewKind};
-use weir_kernel::{Changes, Perform, Result, WhileDoing as _, checks};
+use weir_kernel::{Answer, Result, WhileDoing as _, checks};
 
 use super::by_index_mut;
 use super::create::unsupported;
@@ -37,8 +37,8 @@ fn default(pvid: u16) -> Vec<BridgeVlan> {
     if pvid == 0 { Vec::new() } else { vec![vlan] }
 }
 
-impl Perform<AddVlans> for Model {
-    fn perform(&mut self, permit: &Permit<AddVlans>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<AddVlans> for Model {
+    fn answer(&mut self, permit: &Permit<AddVlans>) -> Result<()> {
         let AddVlans { link, vlans } = permit.operation();
         self.change_vlans(link, vlans, |single, vlan| {
             if vlan.pvid {
@@ -51,8 +51,8 @@ impl Perform<AddVlans> for Model {
     }
 }
 
-impl Perform<DeleteVlans> for Model {
-    fn perform(&mut self, permit: &Permit<DeleteVlans>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<DeleteVlans> for Model {
+    fn answer(&mut self, permit: &Permit<DeleteVlans>) -> Result<()> {
         let DeleteVlans { link, vlans } = permit.operation();
         self.change_vlans(link, vlans, |single, vlan| {
             single.retain(|id, _| !(vlan.first..=vlan.last).contains(id));
@@ -60,12 +60,8 @@ impl Perform<DeleteVlans> for Model {
     }
 }
 
-impl Perform<ListVlans, Vec<BridgeVlan>> for Model {
-    fn perform(
-        &mut self,
-        permit: &Permit<ListVlans>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<BridgeVlan>> {
+impl Answer<ListVlans, Vec<BridgeVlan>> for Model {
+    fn answer(&mut self, permit: &Permit<ListVlans>) -> Result<Vec<BridgeVlan>> {
         let link = &permit.operation().link;
         self.look(|state| {
             let device = by_index_mut(state.of(link.namespace)?, link.index)?;

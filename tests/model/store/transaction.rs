@@ -7,7 +7,7 @@ use std::slice;
 use weir_gate::Permit;
 use weir_grant::store::{CHANGE_SIZE, Change, Claim, Delete, Find, Get, Keys, Location, Put};
 use weir_kernel::inverses::RevertStore;
-use weir_kernel::{Changes, Code, Error, Perform, Result, Transaction, checks};
+use weir_kernel::{Answer, Changes, Code, Error, Result, Transaction, checks};
 
 use crate::node::Node;
 
@@ -125,8 +125,8 @@ impl Transaction for Store {
     }
 }
 
-impl Perform<Get, Vec<u8>> for Store {
-    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Vec<u8>> {
+impl Answer<Get, Vec<u8>> for Store {
+    fn answer(&mut self, permit: &Permit<Get>) -> Result<Vec<u8>> {
         let Get { location, key } = permit.operation();
         self.check_location(location)?;
         checks::key(key)?;
@@ -134,8 +134,8 @@ impl Perform<Get, Vec<u8>> for Store {
     }
 }
 
-impl Perform<Put> for Store {
-    fn perform(&mut self, permit: &Permit<Put>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Put> for Store {
+    fn answer(&mut self, permit: &Permit<Put>) -> Result<()> {
         let put = permit.operation();
         checks::entry(slice::from_ref(&put.key), &put.value)?;
         self.check_writable(&put.location)?;
@@ -144,8 +144,8 @@ impl Perform<Put> for Store {
     }
 }
 
-impl Perform<Claim, Option<String>> for Store {
-    fn perform(&mut self, permit: &Permit<Claim>, _: &mut Changes<'_>) -> Result<Option<String>> {
+impl Answer<Claim, Option<String>> for Store {
+    fn answer(&mut self, permit: &Permit<Claim>) -> Result<Option<String>> {
         let claim = permit.operation();
         checks::entry(&claim.keys, &claim.value)?;
         self.check_writable(&claim.location)?;
@@ -157,8 +157,8 @@ impl Perform<Claim, Option<String>> for Store {
     }
 }
 
-impl Perform<Delete> for Store {
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Delete> for Store {
+    fn answer(&mut self, permit: &Permit<Delete>) -> Result<()> {
         let Delete { location, key } = permit.operation();
         checks::key(key)?;
         self.check_writable(location)?;
@@ -171,15 +171,15 @@ impl Perform<Delete> for Store {
     }
 }
 
-impl Perform<Keys, Vec<String>> for Store {
-    fn perform(&mut self, permit: &Permit<Keys>, _: &mut Changes<'_>) -> Result<Vec<String>> {
+impl Answer<Keys, Vec<String>> for Store {
+    fn answer(&mut self, permit: &Permit<Keys>) -> Result<Vec<String>> {
         self.check_location(&permit.operation().location)?;
         Ok(self.now.keys().cloned().collect())
     }
 }
 
-impl Perform<Find, Vec<String>> for Store {
-    fn perform(&mut self, permit: &Permit<Find>, _: &mut Changes<'_>) -> Result<Vec<String>> {
+impl Answer<Find, Vec<String>> for Store {
+    fn answer(&mut self, permit: &Permit<Find>) -> Result<Vec<String>> {
         let Find { location, value } = permit.operation();
         self.check_location(location)?;
         let has = |found: &[u8]| found.trim_ascii() == &**value;

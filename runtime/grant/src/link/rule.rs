@@ -8,8 +8,8 @@ use crate::field::types::{AllOf, InNamespace, Kinds, LinkNames, Owners};
 use crate::invocation::Invocation;
 use crate::namespace::Namespace;
 use crate::phrase::joined;
+use crate::rule::Rule;
 use crate::rule::declare::rule;
-use crate::rule::{Rule, Sentence};
 use crate::verb::Verb;
 use crate::word::words;
 
@@ -52,18 +52,13 @@ rule! {
         kinds: Kinds = Has::if_any(r.kind.as_deref());
         /// Names of links, as globs.
         names: LinkNames = One((r.namespace, &r.name));
-        => /// What may be done; everything, when left out.
-        verbs = r.verb;
+        => verbs = r.verb;
         /// The attributes that the verb `update` may change.
         attributes: AllOf<Attribute> = One(&r.attributes), only_for(&[Verb::Update]), never_suggested();
         /// Owners of links in `host`: this network, this attachment. A link that the plugin creates always qualifies.
         owners: Owners = Has::if_any(r.owner.as_deref()),
             only_for(&[Verb::Read, Verb::Update, Verb::Delete]), never_suggested();
-    } {
-        fn sentence(rule: &mut Sentence<'_>) -> String {
-            format!("{} {}", rule.verbs(), rule.interfaces("names"))
-        }
-    }
+    } says |rule| format!("{} {}", rule.verbs(), rule.interfaces("names"))
 }
 
 impl LinkRule {

@@ -16,7 +16,7 @@ use super::super::diagnostic::{Diagnostic, Position, choice, expected_one_of, ne
 use super::tree::{Entry, Node, PlacedNode};
 
 /// Reads a value. Errors: the first thing that is wrong.
-pub(super) fn decode<T: DeserializeOwned>(root: &PlacedNode) -> Result<T, Failure> {
+pub(super) fn decode<T: DeserializeOwned>(root: &PlacedNode) -> Decoded<T> {
     T::deserialize(root).map_err(|failure| failure.at(root.position))
 }
 
@@ -92,6 +92,9 @@ impl Failure {
         }
     }
 }
+
+/// What is decoded, or why it cannot be.
+type Decoded<T> = Result<T, Failure>;
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -188,7 +191,7 @@ impl Node {
 impl<'de> Deserializer<'de> for &'de PlacedNode {
     type Error = Failure;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Decoded<V::Value> {
         match &self.node {
             Node::Null | Node::Removed => visitor.visit_unit(),
             Node::Bool(value) => visitor.visit_bool(*value),
@@ -207,7 +210,7 @@ impl<'de> Deserializer<'de> for &'de PlacedNode {
     }
 
     /// A key without a value is an error: left out, it would match everything.
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Decoded<V::Value> {
         visitor.visit_some(self)
     }
 
@@ -215,7 +218,7 @@ impl<'de> Deserializer<'de> for &'de PlacedNode {
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Failure> {
+    ) -> Decoded<V::Value> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -224,7 +227,7 @@ impl<'de> Deserializer<'de> for &'de PlacedNode {
         _name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Failure> {
+    ) -> Decoded<V::Value> {
         match &self.node {
             Node::Map(_) => self.deserialize_any(visitor),
             other => Err(Failure::invalid_type(other.unexpected(), &Keys(fields))),
@@ -236,7 +239,7 @@ impl<'de> Deserializer<'de> for &'de PlacedNode {
         _name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Failure> {
+    ) -> Decoded<V::Value> {
         match &self.node {
             Node::Text(text) => {
                 let text: StrDeserializer<'_, Failure> = text.as_str().into_deserializer();
@@ -276,10 +279,7 @@ struct Elements<'t> {
 impl<'de> SeqAccess<'de> for Elements<'de> {
     type Error = Failure;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, Failure> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Decoded<Option<T::Value>> {
         let next = self.rest.find(|(_, element)| !element.is_removed());
         let read = next.map(|(index, element)| element.read(index, seed));
         read.transpose()
@@ -296,10 +296,7 @@ struct Entries<'t> {
 impl<'de> MapAccess<'de> for Entries<'de> {
     type Error = Failure;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, Failure> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Decoded<Option<K::Value>> {
         let next = self.rest.find(|(_, entry)| !entry.value.is_removed());
         let Some((index, entry)) = next else {
             return Ok(None);
@@ -310,7 +307,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
         key.map_err(|failure| failure.at(entry.position).within(index))
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Failure> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Decoded<V::Value> {
         let (index, value) = self.value.take().expect("a key comes before its value");
         value.read(index, seed)
     }
@@ -322,11 +319,7 @@ impl PlacedNode {
     }
 
     /// Reads it as the child of that index. Errors: what is wrong, and where.
-    fn read<'de, T: DeserializeSeed<'de>>(
-        &'de self,
-        index: usize,
-        seed: T,
-    ) -> Result<T::Value, Failure> {
+    fn read<'de, T: DeserializeSeed<'de>>(&'de self, index: usize, seed: T) -> Decoded<T::Value> {
         let read = seed.deserialize(self);
         read.map_err(|failure| failure.at(self.position).within(index))
     }

@@ -8,21 +8,37 @@
 ///     pub struct SysctlRule: Sysctl for r: Requirement, which may read Read, write Write {
 ///         /// Globs, segment by segment.
 ///         keys: Keys = One((r.namespace, &r.key));
-///         => /// What may be done; everything, when left out.
-///         verbs = r.verb();
+///         => verbs = r.verb();
 ///         /// Values that may be written, exactly.
 ///         values: Exact = Has::if_any(r.value.as_deref()), only_for(&[Verb::Write]);
-///     } { }
+///     } says |rule| format!("{} parameters", rule.verbs())
 /// }
 /// ```
 ///
 /// Each verb has its word in a sentence. Fields are matched in this order, so a rule that misses in a
 /// later field is closer. A field has its type, the value of a requirement `r` for it, and options of [`Field`].
-/// The second braces hold the other items of the implementation of [`Rule`].
+/// `says` makes the rule's sentence. In its place, braces may hold the items of the implementation of [`Rule`].
 ///
 /// [`Field`]: crate::field::Field
 /// [`Rule`]: crate::Rule
 macro_rules! rule {
+    (
+        $(#[$meta:meta])*
+        pub struct $rule:ident: $capability:ident for $r:ident: $requirement:ty, which may $($word:literal $verb:ident),+ {
+            $($fields:tt)*
+        } says |$sentence:ident| $said:expr
+    ) => {
+        $crate::rule::declare::rule! {
+            $(#[$meta])*
+            pub struct $rule: $capability for $r: $requirement, which may $($word $verb),+ {
+                $($fields)*
+            } {
+                fn sentence($sentence: &mut $crate::rule::Sentence<'_>) -> String {
+                    $said
+                }
+            }
+        }
+    };
     (
         $(#[$meta:meta])*
         pub struct $rule:ident: $capability:ident for $r:ident: $requirement:ty, which may $($word:literal $verb:ident),+ {
@@ -42,6 +58,7 @@ macro_rules! rule {
             $($(#[$after_meta])*
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub $after: Option<<$after_type as $crate::field::FieldType>::Values>,)*
+            /// What may be done; everything, when left out.
             $(#[$verbs_meta])*
             #[serde(default, skip_serializing_if = "Option::is_none", with = "Verbs")]
             pub verbs: Option<Vec<$crate::Verb>>,

@@ -35,7 +35,7 @@ pub use self::reference::masquerade_chain;
 use self::read::Reader;
 use super::error::Result;
 use crate::linux::Linux;
-use crate::perform::{Changes, Perform};
+use crate::perform::{Answer, Changes, Perform};
 
 /// Carries out commands as one transaction. Undo removes what it created in further transactions; what others have put
 /// something into stays.
@@ -58,8 +58,8 @@ impl Perform<Apply> for Linux {
 }
 
 /// The chains of a table; none if there is no table.
-impl Perform<ListChains, Vec<Chain>> for Linux {
-    fn perform(&mut self, permit: &Permit<ListChains>, _: &mut Changes<'_>) -> Result<Vec<Chain>> {
+impl Answer<ListChains, Vec<Chain>> for Linux {
+    fn answer(&mut self, permit: &Permit<ListChains>) -> Result<Vec<Chain>> {
         let list = permit.operation();
         self.read_table(list.namespace, list.family, &list.table, |reader| {
             reader.chains()
@@ -68,8 +68,8 @@ impl Perform<ListChains, Vec<Chain>> for Linux {
 }
 
 /// The names of a table's sets and maps; none if there is no table.
-impl Perform<ListSets, Vec<String>> for Linux {
-    fn perform(&mut self, permit: &Permit<ListSets>, _: &mut Changes<'_>) -> Result<Vec<String>> {
+impl Answer<ListSets, Vec<String>> for Linux {
+    fn answer(&mut self, permit: &Permit<ListSets>) -> Result<Vec<String>> {
         let list = permit.operation();
         self.read_table(list.namespace, list.family, &list.table, |reader| {
             reader.sets()
@@ -78,8 +78,8 @@ impl Perform<ListSets, Vec<String>> for Linux {
 }
 
 /// The handles and comments of a chain's rules, in order. Errors: `NotFound`.
-impl Perform<ListRules, Vec<Rule>> for Linux {
-    fn perform(&mut self, permit: &Permit<ListRules>, _: &mut Changes<'_>) -> Result<Vec<Rule>> {
+impl Answer<ListRules, Vec<Rule>> for Linux {
+    fn answer(&mut self, permit: &Permit<ListRules>) -> Result<Vec<Rule>> {
         let list = permit.operation();
         check::name(&list.chain)?;
         self.read_table(list.namespace, list.family, &list.table, |reader| {
@@ -89,12 +89,8 @@ impl Perform<ListRules, Vec<Rule>> for Linux {
 }
 
 /// One element by its key, or the range that the key is in. Errors: `NotFound` without the set.
-impl Perform<GetElement, Option<Element>> for Linux {
-    fn perform(
-        &mut self,
-        permit: &Permit<GetElement>,
-        _: &mut Changes<'_>,
-    ) -> Result<Option<Element>> {
+impl Answer<GetElement, Option<Element>> for Linux {
+    fn answer(&mut self, permit: &Permit<GetElement>) -> Result<Option<Element>> {
         let get = permit.operation();
         check::name(&get.set)?;
         self.read_table(get.namespace, get.family, &get.table, |reader| {
@@ -104,12 +100,8 @@ impl Perform<GetElement, Option<Element>> for Linux {
 }
 
 /// All elements of a set. Errors: `NotFound`.
-impl Perform<ListElements, Vec<Element>> for Linux {
-    fn perform(
-        &mut self,
-        permit: &Permit<ListElements>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Element>> {
+impl Answer<ListElements, Vec<Element>> for Linux {
+    fn answer(&mut self, permit: &Permit<ListElements>) -> Result<Vec<Element>> {
         let list = permit.operation();
         check::name(&list.set)?;
         self.read_table(list.namespace, list.family, &list.table, |reader| {

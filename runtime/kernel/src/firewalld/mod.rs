@@ -13,22 +13,18 @@ use weir_grant::firewalld::{AddSource, IsRunning, RemoveSource, ZoneOfSource};
 
 use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
-use crate::perform::{Changes, Perform};
+use crate::perform::{Answer, Changes, Perform};
 
 /// Tells whether firewalld runs. Errors: `TimedOut`; `Failed` for a bus that does not let weir in.
-impl Perform<IsRunning, bool> for Linux {
-    fn perform(&mut self, _: &Permit<IsRunning>, _: &mut Changes<'_>) -> Result<bool> {
+impl Answer<IsRunning, bool> for Linux {
+    fn answer(&mut self, _: &Permit<IsRunning>) -> Result<bool> {
         self.firewalld.is_running()
     }
 }
 
 /// The zone that an address is bound to. Errors: `Unsupported` where firewalld does not run, `TimedOut`.
-impl Perform<ZoneOfSource, Option<String>> for Linux {
-    fn perform(
-        &mut self,
-        permit: &Permit<ZoneOfSource>,
-        _: &mut Changes<'_>,
-    ) -> Result<Option<String>> {
+impl Answer<ZoneOfSource, Option<String>> for Linux {
+    fn answer(&mut self, permit: &Permit<ZoneOfSource>) -> Result<Option<String>> {
         let source = text(permit.operation().source);
         let zone = self
             .firewalld
@@ -61,8 +57,8 @@ impl Perform<AddSource> for Linux {
 
 /// Takes an address out of a zone. Errors: `NotFound` when it is not in it, or there is no such zone;
 /// `Invalid`, `Unsupported`, `TimedOut`.
-impl Perform<RemoveSource> for Linux {
-    fn perform(&mut self, permit: &Permit<RemoveSource>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<RemoveSource> for Linux {
+    fn answer(&mut self, permit: &Permit<RemoveSource>) -> Result<()> {
         let RemoveSource { zone, source } = permit.operation();
         let source = text(*source);
         check(zone)

@@ -12,15 +12,15 @@ use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::Namespaces;
 use crate::netlink::RouteSocket;
-use crate::perform::{Changes, Perform};
+use crate::perform::Answer;
 
 /// How often another number of a group is tried.
 const GROUP_ATTEMPTS: u32 = 4;
 
 /// Deletes a link, and with a veth its peer. Errors: `NotFound`, `Unsupported` for a link that
 /// cannot be deleted.
-impl Perform<Delete> for Linux {
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Delete> for Linux {
+    fn answer(&mut self, permit: &Permit<Delete>) -> Result<()> {
         self.links.forget_all();
         delete(&mut self.namespaces, permit)
     }

@@ -28,11 +28,11 @@ pub(crate) use update::set_address;
 use super::error::{Code, Error, Result, WhileDoing as _};
 use super::namespace::NetworkNamespace;
 use crate::linux::Linux;
-use crate::perform::{Changes, Perform};
+use crate::perform::Answer;
 
 /// Returns a link as it was when it was looked up. Errors: `NotFound`.
-impl Perform<link::Read, Link> for Linux {
-    fn perform(&mut self, permit: &Permit<link::Read>, _: &mut Changes<'_>) -> Result<Link> {
+impl Answer<link::Read, Link> for Linux {
+    fn answer(&mut self, permit: &Permit<link::Read>) -> Result<Link> {
         let wanted = &permit.operation().link;
         let found = self.links.known(wanted).cloned();
         found.ok_or_else(|| Error::not_found(wanted.not_found()))
@@ -40,8 +40,8 @@ impl Perform<link::Read, Link> for Linux {
 }
 
 /// Links of a kind, or the ports of a master, or all.
-impl Perform<link::List, Vec<Link>> for Linux {
-    fn perform(&mut self, permit: &Permit<link::List>, _: &mut Changes<'_>) -> Result<Vec<Link>> {
+impl Answer<link::List, Vec<Link>> for Linux {
+    fn answer(&mut self, permit: &Permit<link::List>) -> Result<Vec<Link>> {
         let wanted = permit.operation();
         let answer = self
             .route(wanted.namespace)?

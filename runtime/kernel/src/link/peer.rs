@@ -13,13 +13,13 @@ use super::by_index;
 use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::Namespaces;
-use crate::perform::{Changes, Perform};
+use crate::perform::Answer;
 
 /// Finds the other end of a veth.
 ///
 /// Errors: `NotFound`; `Invalid` if it is not a veth.
-impl Perform<GetPeer, Peer> for Linux {
-    fn perform(&mut self, permit: &Permit<GetPeer>, _: &mut Changes<'_>) -> Result<Peer> {
+impl Answer<GetPeer, Peer> for Linux {
+    fn answer(&mut self, permit: &Permit<GetPeer>) -> Result<Peer> {
         let link = &permit.operation().link;
         if link.kind != "veth" {
             return Err(Error::invalid(format!("{link} is not a veth")));

@@ -18,7 +18,7 @@ use super::{about, by_index};
 use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::{Namespaces, NetworkNamespace};
-use crate::perform::{Changes, Perform};
+use crate::perform::{Answer, Changes, Perform};
 
 /// `IFLA_BRPORT_MODE`: hairpin.
 const PORT_HAIRPIN: u16 = 4;
@@ -148,8 +148,8 @@ fn send_port_update(namespaces: &mut Namespaces, update: &UpdatePort) -> Result<
 
 /// Changes a bridge's settings. Errors: `NotFound`; `Invalid` if it is not a bridge; `Unsupported`
 /// if the kernel has no bridge VLAN filtering.
-impl Perform<UpdateBridge> for Linux {
-    fn perform(&mut self, permit: &Permit<UpdateBridge>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<UpdateBridge> for Linux {
+    fn answer(&mut self, permit: &Permit<UpdateBridge>) -> Result<()> {
         let UpdateBridge { link, changes } = permit.operation();
         if link.kind != "bridge" {
             return Err(Error::invalid(format!("{link} is not a bridge")));

@@ -11,14 +11,14 @@ use weir_grant::link::{AddVlans, BridgeVlan, DeleteVlans, LinkFacts, ListVlans};
 use super::{about, link_message};
 use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
-use crate::perform::{Changes, Perform};
+use crate::perform::Answer;
 
 /// The highest VLAN id; 4095 is reserved (IEEE 802.1Q).
 const LAST_ID: u16 = 4094;
 
 /// Adds VLANs. Errors: `NotFound`, `Unsupported`, `Invalid`.
-impl Perform<AddVlans> for Linux {
-    fn perform(&mut self, permit: &Permit<AddVlans>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<AddVlans> for Linux {
+    fn answer(&mut self, permit: &Permit<AddVlans>) -> Result<()> {
         let AddVlans { link, vlans } = permit.operation();
         self.change_vlans(link, vlans, RouteNetlinkMessage::SetLink)
             .while_doing(format_args!("add VLANs to {link}"))
@@ -26,8 +26,8 @@ impl Perform<AddVlans> for Linux {
 }
 
 /// Removes VLANs. Errors: `NotFound`, `Unsupported`, `Invalid`.
-impl Perform<DeleteVlans> for Linux {
-    fn perform(&mut self, permit: &Permit<DeleteVlans>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<DeleteVlans> for Linux {
+    fn answer(&mut self, permit: &Permit<DeleteVlans>) -> Result<()> {
         let DeleteVlans { link, vlans } = permit.operation();
         self.change_vlans(link, vlans, RouteNetlinkMessage::DelLink)
             .while_doing(format_args!("remove VLANs from {link}"))
@@ -96,12 +96,8 @@ fn entries(vlan: &BridgeVlan) -> Vec<BridgeVlanInfo> {
 /// The VLANs of a bridge port, or of a bridge itself, in ascending order.
 ///
 /// Errors: `NotFound`; `Invalid` if it is neither.
-impl Perform<ListVlans, Vec<BridgeVlan>> for Linux {
-    fn perform(
-        &mut self,
-        permit: &Permit<ListVlans>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<BridgeVlan>> {
+impl Answer<ListVlans, Vec<BridgeVlan>> for Linux {
+    fn answer(&mut self, permit: &Permit<ListVlans>) -> Result<Vec<BridgeVlan>> {
         let link = &permit.operation().link;
         let mut question = LinkMessage::default();
         question.header.interface_family = AddressFamily::Bridge;

@@ -8,12 +8,12 @@ use super::by_index;
 use crate::error::{Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::netlink::Wait;
-use crate::perform::{Changes, Perform};
+use crate::perform::Answer;
 
 /// Waits until a link's operational state is `up`, as long as the operation says and until
 /// `deadline` at the latest. Errors: `TimedOut`, `NotFound`.
-impl Perform<WaitUp> for Linux {
-    fn perform(&mut self, permit: &Permit<WaitUp>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<WaitUp> for Linux {
+    fn answer(&mut self, permit: &Permit<WaitUp>) -> Result<()> {
         let WaitUp { link, timeout_ms } = permit.operation();
         let wait = Wait::new(*timeout_ms, self.deadline);
         let namespace = self.namespaces.of(link.namespace)?;

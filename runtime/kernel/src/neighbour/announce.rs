@@ -19,7 +19,7 @@ use crate::error::{Error, Result, WhileDoing as _};
 use crate::link::{LinkLayer, link_layer, set_address};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
-use crate::perform::{Changes, Perform};
+use crate::perform::Answer;
 use crate::sysctl;
 
 /// RFC 4861 section 7.1.2: a receiver drops a neighbour advertisement with another hop limit.
@@ -32,8 +32,8 @@ const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 ///
 /// Errors: `NotFound`; `Invalid` for an address that the link does not have, `Busy` for one that it has not yet;
 /// `Unsupported` for a link without Ethernet addresses.
-impl Perform<Announce> for Linux {
-    fn perform(&mut self, permit: &Permit<Announce>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Announce> for Linux {
+    fn answer(&mut self, permit: &Permit<Announce>) -> Result<()> {
         let Announce { link, addresses } = permit.operation();
         announce_all(self.namespaces.of(link.namespace)?, link, addresses)
             .while_doing(format_args!("announce addresses of {link}"))

@@ -19,7 +19,7 @@ use crate::address::address_family;
 use crate::error::{Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
-use crate::perform::{Changes, Perform};
+use crate::perform::{Answer, Changes, Perform};
 
 /// Adds or replaces an entry. Undo removes it unless it replaced one that was set; a learned one the kernel learns again.
 ///
@@ -84,8 +84,8 @@ fn is_set(
 }
 
 /// Removes an entry. Errors: `NotFound`.
-impl Perform<Delete> for Linux {
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Delete> for Linux {
+    fn answer(&mut self, permit: &Permit<Delete>) -> Result<()> {
         let delete = permit.operation();
         let (link, address) = (&delete.link, delete.address);
         let remove = |flags| {
@@ -108,8 +108,8 @@ impl Perform<Delete> for Linux {
 }
 
 /// The entries of one link. Errors: `NotFound` for the link.
-impl Perform<List, Vec<Neighbour>> for Linux {
-    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Neighbour>> {
+impl Answer<List, Vec<Neighbour>> for Linux {
+    fn answer(&mut self, permit: &Permit<List>) -> Result<Vec<Neighbour>> {
         let List { link, family } = permit.operation();
         let mut entries = Vec::new();
         // The kernel lists the two tables separately.

@@ -28,6 +28,19 @@ pub trait Perform<O: Operation, A = ()> {
     fn perform(&mut self, permit: &Permit<O>, changes: &mut Changes<'_>) -> Result<A>;
 }
 
+/// Carries out operations of one type that note nothing: they change nothing, or nothing that could be taken back, or
+/// something that is noted later, as what an open store keeps.
+pub trait Answer<O: Operation, A = ()> {
+    /// Carries out what was authorised. Errors: those of the operation.
+    fn answer(&mut self, permit: &Permit<O>) -> Result<A>;
+}
+
+impl<O: Operation, A, K: Answer<O, A>> Perform<O, A> for K {
+    fn perform(&mut self, permit: &Permit<O>, _: &mut Changes<'_>) -> Result<A> {
+        self.answer(permit)
+    }
+}
+
 /// Authorises an operation, carries it out, records both, and notes in `log` what takes it back.
 ///
 /// Errors: `Denied` and the other refusals of the gate; those of the operation.

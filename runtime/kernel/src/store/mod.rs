@@ -38,7 +38,7 @@ use weir_grant::store::{
 };
 
 use crate::linux::Linux;
-use crate::perform::{Changes, DynTransaction, Perform};
+use crate::perform::{Answer, DynTransaction};
 use crate::{Code, Error, Result};
 use change::Journal;
 use directory::{Directory, Missing};
@@ -134,12 +134,8 @@ struct OpenStore {
 ///
 /// Errors: `busy` if the lock is not released in time; `invalid` for a directory that is a symbolic link, that
 /// other users can write, or that is weir's own.
-impl Perform<OpenRead, Box<DynTransaction>> for Linux {
-    fn perform(
-        &mut self,
-        permit: &Permit<OpenRead>,
-        _: &mut Changes<'_>,
-    ) -> Result<Box<DynTransaction>> {
+impl Answer<OpenRead, Box<DynTransaction>> for Linux {
+    fn answer(&mut self, permit: &Permit<OpenRead>) -> Result<Box<DynTransaction>> {
         let store = self.open_store(&permit.operation().location, Missing::Leave)?;
         Ok(Box::new(store))
     }
@@ -148,12 +144,8 @@ impl Perform<OpenRead, Box<DynTransaction>> for Linux {
 /// Opens a store for reading and writing. It and its parents are made where missing.
 ///
 /// Errors: as for [`OpenRead`]; `exhausted` on a full disk.
-impl Perform<OpenWrite, Box<DynTransaction>> for Linux {
-    fn perform(
-        &mut self,
-        permit: &Permit<OpenWrite>,
-        _: &mut Changes<'_>,
-    ) -> Result<Box<DynTransaction>> {
+impl Answer<OpenWrite, Box<DynTransaction>> for Linux {
+    fn answer(&mut self, permit: &Permit<OpenWrite>) -> Result<Box<DynTransaction>> {
         let store = self.open_store(&permit.operation().location, Missing::Create)?;
         Ok(Box::new(store))
     }
@@ -162,8 +154,8 @@ impl Perform<OpenWrite, Box<DynTransaction>> for Linux {
 /// Reverts committed changes. A key that was changed again since is left as it is.
 ///
 /// Tries every key; returns the first error. Errors: as for [`OpenRead`] and [`Put`].
-impl Perform<Revert> for Linux {
-    fn perform(&mut self, permit: &Permit<Revert>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Revert> for Linux {
+    fn answer(&mut self, permit: &Permit<Revert>) -> Result<()> {
         let Revert { location, changes } = permit.operation();
         let opened = OpenStore::open(&self.store_place(), location, Missing::Leave, self.deadline)?;
         let Some(mut open) = opened else {
@@ -208,8 +200,8 @@ impl Linux {
 
 /// The value of a key. Errors: `not-found`; `invalid` for what is not a key, not a regular file, or
 /// larger than 64 KiB.
-impl Perform<Get, Vec<u8>> for Store {
-    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Vec<u8>> {
+impl Answer<Get, Vec<u8>> for Store {
+    fn answer(&mut self, permit: &Permit<Get>) -> Result<Vec<u8>> {
         let Get { location, key } = permit.operation();
         self.check_location(location)?;
         key::check(key)?;
@@ -223,8 +215,8 @@ impl Perform<Get, Vec<u8>> for Store {
 
 /// Sets a key's value in one step, whether or not it exists. Errors: `exhausted`; `invalid` as
 /// for [`Get`].
-impl Perform<Put> for Store {
-    fn perform(&mut self, permit: &Permit<Put>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Put> for Store {
+    fn answer(&mut self, permit: &Permit<Put>) -> Result<()> {
         let put = permit.operation();
         key::check_entry(slice::from_ref(&put.key), &put.value)?;
         let open = self.writable(&put.location)?;
@@ -236,8 +228,8 @@ impl Perform<Put> for Store {
 
 /// Creates the first of the keys that does not exist, and returns it; none if all exist. Anything of that name counts, even
 /// a directory. Errors: `exhausted`; `invalid`.
-impl Perform<Claim, Option<String>> for Store {
-    fn perform(&mut self, permit: &Permit<Claim>, _: &mut Changes<'_>) -> Result<Option<String>> {
+impl Answer<Claim, Option<String>> for Store {
+    fn answer(&mut self, permit: &Permit<Claim>) -> Result<Option<String>> {
         let claim = permit.operation();
         key::check_entry(&claim.keys, &claim.value)?;
         let open = self.writable(&claim.location)?;
@@ -253,8 +245,8 @@ impl Perform<Claim, Option<String>> for Store {
 }
 
 /// Removes a key. Errors: `not-found`; `invalid` as for [`Get`].
-impl Perform<Delete> for Store {
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<Delete> for Store {
+    fn answer(&mut self, permit: &Permit<Delete>) -> Result<()> {
         let Delete { location, key } = permit.operation();
         key::check(key)?;
         let open = self.writable(location)?;
@@ -266,8 +258,8 @@ impl Perform<Delete> for Store {
 }
 
 /// All keys, unordered. Only names are read: [`Get`] refuses what is not a regular file.
-impl Perform<Keys, Vec<String>> for Store {
-    fn perform(&mut self, permit: &Permit<Keys>, _: &mut Changes<'_>) -> Result<Vec<String>> {
+impl Answer<Keys, Vec<String>> for Store {
+    fn answer(&mut self, permit: &Permit<Keys>) -> Result<Vec<String>> {
         self.check_location(&permit.operation().location)?;
         match &self.open {
             Some(open) => open.directory.keys(),
@@ -278,8 +270,8 @@ impl Perform<Keys, Vec<String>> for Store {
 
 /// The keys whose value, without white space around it, is exactly this one, unordered. What is not a regular file, or is
 /// larger than 64 KiB, has no value.
-impl Perform<Find, Vec<String>> for Store {
-    fn perform(&mut self, permit: &Permit<Find>, _: &mut Changes<'_>) -> Result<Vec<String>> {
+impl Answer<Find, Vec<String>> for Store {
+    fn answer(&mut self, permit: &Permit<Find>) -> Result<Vec<String>> {
         let Find { location, value } = permit.operation();
         self.check_location(location)?;
         match &mut self.open {

@@ -25,7 +25,7 @@ use super::key::{MOST_VALUE, is_key};
 use super::table::{HEADER, LEAST_ROOM, SUM};
 use super::transaction::RevertStore;
 use super::*;
-use crate::perform::perform;
+use crate::perform::{Changes, Perform, perform};
 use crate::{Namespaces, Undo, UndoLog};
 
 const NETWORK: &str = "pods";
@@ -40,6 +40,16 @@ struct Node {
 }
 
 impl Node {
+    /// An open store in which these keys are committed.
+    fn open_with(&self, keys: &[&str]) -> Open {
+        let mut store = self.open();
+        for key in keys {
+            store.put(key, b"1").unwrap();
+        }
+        store.commit();
+        store
+    }
+
     fn new() -> Self {
         let root = TempDir::new().unwrap();
         let mut node = Self::at(root.path().to_owned());
@@ -806,11 +816,7 @@ fn no_key_is_claimed_twice() {
 #[test]
 fn what_is_not_committed_is_undone() {
     let node = Node::new();
-    let mut store = node.open();
-    store.put("kept", b"1").unwrap();
-    store.put("changed", b"1").unwrap();
-    store.put("deleted", b"1").unwrap();
-    store.commit();
+    let mut store = node.open_with(&["kept", "changed", "deleted"]);
     store.put("changed", b"2").unwrap();
     store.put("changed", b"3").unwrap();
     store.delete("deleted").unwrap();
@@ -827,10 +833,7 @@ fn what_is_not_committed_is_undone() {
 #[test]
 fn a_commit_can_be_reverted() {
     let node = Node::new();
-    let mut store = node.open();
-    store.put("changed", b"1").unwrap();
-    store.put("deleted", b"1").unwrap();
-    store.commit();
+    let mut store = node.open_with(&["changed", "deleted"]);
     store.put("changed", b"2").unwrap();
     store.delete("deleted").unwrap();
     store.claim(&["claimed"], b"2").unwrap();
@@ -846,10 +849,7 @@ fn a_commit_can_be_reverted() {
 #[test]
 fn a_revert_leaves_what_others_did_since() {
     let node = Node::new();
-    let mut store = node.open();
-    store.put("deleted", b"1").unwrap();
-    store.put("last", b"1").unwrap();
-    store.commit();
+    let mut store = node.open_with(&["deleted", "last"]);
     store.claim(&["mine", "theirs"], b"2").unwrap();
     store.claim(&["theirs"], b"2").unwrap();
     store.claim(&["gone"], b"2").unwrap();

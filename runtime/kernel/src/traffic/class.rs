@@ -12,7 +12,7 @@ use super::{Object, about, dump, echo, new, option, rate};
 use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::netlink::{NEW, RouteSocket};
-use crate::perform::{Changes, Perform};
+use crate::perform::{Answer, Changes, Perform};
 
 /// `TCA_HTB_…`
 const PARAMETERS: u16 = 1;
@@ -112,8 +112,8 @@ fn options(class: &Class) -> Result<Vec<TcOption>> {
 }
 
 /// Removes a class. Errors: `NotFound`; `Busy` while something belongs to it.
-impl Perform<DeleteClass> for Linux {
-    fn perform(&mut self, permit: &Permit<DeleteClass>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<DeleteClass> for Linux {
+    fn answer(&mut self, permit: &Permit<DeleteClass>) -> Result<()> {
         let DeleteClass { link, handle } = permit.operation();
         let message = about(link, Handle(0), handle.0);
         self.route(link.namespace)?
@@ -123,8 +123,8 @@ impl Perform<DeleteClass> for Linux {
 }
 
 /// The classes of a link's `htb` disciplines. None for a link that is gone.
-impl Perform<ListClasses, Vec<Class>> for Linux {
-    fn perform(&mut self, permit: &Permit<ListClasses>, _: &mut Changes<'_>) -> Result<Vec<Class>> {
+impl Answer<ListClasses, Vec<Class>> for Linux {
+    fn answer(&mut self, permit: &Permit<ListClasses>) -> Result<Vec<Class>> {
         let ListClasses { link } = permit.operation();
         let socket = self.route(link.namespace)?;
         let question = about(link, Handle(0), 0);

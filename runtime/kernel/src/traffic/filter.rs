@@ -20,7 +20,7 @@ use super::{Object, about, dump, echo, new, rate};
 use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::netlink::{NEW, RouteSocket};
-use crate::perform::{Changes, Perform};
+use crate::perform::{Answer, Changes, Perform};
 
 /// `TCA_U32_…`
 const CLASS: u16 = 1;
@@ -182,8 +182,8 @@ fn has_parent(socket: &mut RouteSocket, link: &LinkFacts, parent: Handle) -> boo
 ///
 /// A priority that the kernel chose is removed whole. Another one stays, even without a filter, while the discipline has
 /// other filters: others may be about to use it.
-impl Perform<DeleteFilter> for Linux {
-    fn perform(&mut self, permit: &Permit<DeleteFilter>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<DeleteFilter> for Linux {
+    fn answer(&mut self, permit: &Permit<DeleteFilter>) -> Result<()> {
         let filter = permit.operation();
         let DeleteFilter { link, parent, .. } = filter;
         self.route(link.namespace)?
@@ -210,12 +210,8 @@ fn deletion(filter: &DeleteFilter) -> TcMessage {
 ///
 /// Left out are filters that [`Filter`] cannot express: of other kinds, by other fields, with other
 /// actions.
-impl Perform<ListFilters, Vec<Filter<u32>>> for Linux {
-    fn perform(
-        &mut self,
-        permit: &Permit<ListFilters>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Filter<u32>>> {
+impl Answer<ListFilters, Vec<Filter<u32>>> for Linux {
+    fn answer(&mut self, permit: &Permit<ListFilters>) -> Result<Vec<Filter<u32>>> {
         let ListFilters { link, parent } = permit.operation();
         let socket = self.route(link.namespace)?;
         let question = about(link, *parent, 0);

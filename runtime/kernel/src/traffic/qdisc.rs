@@ -15,7 +15,7 @@ use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
 use crate::netlink::{NEW, RouteSocket};
-use crate::perform::{Changes, Perform};
+use crate::perform::{Answer, Changes, Perform};
 
 /// `TCA_TBF_…`
 const TBF_PARAMETERS: u16 = 1;
@@ -197,8 +197,8 @@ pub fn present_qdisc(
 }
 
 /// Removes a discipline, if it is still the one that was found. Errors: `NotFound`.
-impl Perform<DeleteQdisc> for Linux {
-    fn perform(&mut self, permit: &Permit<DeleteQdisc>, _: &mut Changes<'_>) -> Result<()> {
+impl Answer<DeleteQdisc> for Linux {
+    fn answer(&mut self, permit: &Permit<DeleteQdisc>) -> Result<()> {
         let delete = permit.operation();
         let (link, parent) = (&delete.link, delete.parent);
         let Some(standing) = &delete.standing else {
@@ -227,8 +227,8 @@ impl Perform<DeleteQdisc> for Linux {
 ///
 /// Leaves out those that the kernel made below the root, such as one for each queue of a network card. Errors: `NotFound`
 /// for a link that is gone.
-impl Perform<ListQdiscs, Vec<Qdisc>> for Linux {
-    fn perform(&mut self, permit: &Permit<ListQdiscs>, _: &mut Changes<'_>) -> Result<Vec<Qdisc>> {
+impl Answer<ListQdiscs, Vec<Qdisc>> for Linux {
+    fn answer(&mut self, permit: &Permit<ListQdiscs>) -> Result<Vec<Qdisc>> {
         let ListQdiscs { link } = permit.operation();
         let socket = self.route(link.namespace)?;
         list(socket, link).while_doing(format_args!("list the disciplines of {link}"))

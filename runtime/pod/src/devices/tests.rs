@@ -20,6 +20,13 @@ const SRIOV: &str = "intel.com/sriov";
 struct Place(TempDir);
 
 impl Place {
+    /// One with what is said of a PCI device in a file, and the path of an attachment's file.
+    fn with(path: &str) -> (Self, PathBuf) {
+        let place = Self::new();
+        place.write(Path::new(path), &pci().to_string());
+        (place, attachments_file())
+    }
+
     fn new() -> Self {
         Self(TempDir::new().expect("it is made"))
     }
@@ -243,10 +250,8 @@ fn a_device_of_which_nothing_is_said() {
 
 #[test]
 fn no_name_leads_out_of_the_directory() {
-    let place = Place::new();
+    let (place, file) = Place::with("/etc/secret-x-device.json");
     let paths = place.paths();
-    place.write(Path::new("/etc/secret-x-device.json"), &pci().to_string());
-    let file = attachments_file();
     let resource = "../../../../../etc/secret";
     assert!(!info::prepare(&paths, &file, resource, "x").expect("there is none"));
 }
@@ -335,10 +340,8 @@ fn types_are_taken_as_they_come() {
 
 #[test]
 fn only_a_regular_file_is_read() {
-    let place = Place::new();
+    let (place, file) = Place::with("/etc/secret");
     let paths = place.paths();
-    place.write(Path::new("/etc/secret"), &pci().to_string());
-    let file = attachments_file();
     let at = paths.resolve(&file);
     fs::create_dir_all(at.parent().expect("a directory")).expect("it is made");
     symlink(place.0.path().join("etc/secret"), &at).expect("it is linked");

@@ -20,7 +20,7 @@ mod link;
 mod log;
 mod neighbour;
 mod packet;
-mod parameters;
+pub mod parameters;
 mod policy_rule;
 mod route;
 mod state;

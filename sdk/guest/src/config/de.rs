@@ -83,6 +83,9 @@ impl Fault {
     }
 }
 
+/// What is read, or what is wrong with it.
+type Read<T> = Result<T, Fault>;
+
 impl Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
@@ -143,7 +146,7 @@ impl<'v, 'p> Node<'v, 'p> {
         value: &Value,
         path: &Path<'_>,
         seed: T,
-    ) -> Result<T::Value, Fault> {
+    ) -> Read<T::Value> {
         let below = Node::new(value, path, self.rules, self.unknown);
         seed.deserialize(below).map_err(|fault| fault.at(path))
     }
@@ -171,7 +174,7 @@ impl<'v, 'p> Node<'v, 'p> {
         }
     }
 
-    fn integer(&self, least: i64, most: u64) -> Result<i128, Fault> {
+    fn integer(&self, least: i64, most: u64) -> Read<i128> {
         let signed = self.value.as_i64().map(i128::from);
         let number = signed.or_else(|| self.value.as_u64().map(i128::from));
         let range = i128::from(least)..=i128::from(most);
@@ -180,11 +183,11 @@ impl<'v, 'p> Node<'v, 'p> {
             .ok_or_else(|| self.not(format_args!("an integer from {least} to {most}")))
     }
 
-    fn object(&self) -> Result<&'v Map<String, Value>, Fault> {
+    fn object(&self) -> Read<&'v Map<String, Value>> {
         self.value.as_object().ok_or_else(|| self.not("an object"))
     }
 
-    fn list(&self) -> Result<&'v Vec<Value>, Fault> {
+    fn list(&self) -> Read<&'v Vec<Value>> {
         self.value.as_array().ok_or_else(|| self.not("a list"))
     }
 
@@ -203,7 +206,7 @@ impl<'v, 'p> Node<'v, 'p> {
         shared || keys::is_foreign(key)
     }
 
-    fn check_keys(&self, fields: &'static [&'static str]) -> Result<(), Fault> {
+    fn check_keys(&self, fields: &'static [&'static str]) -> Read<()> {
         for key in self.object()?.keys() {
             if !self.rules.is_lenient && keys::field(key, fields).is_none() && !self.accepts(key) {
                 let path = Path::Key(self.path, key);
@@ -214,7 +217,7 @@ impl<'v, 'p> Node<'v, 'p> {
         Ok(())
     }
 
-    fn visit_list<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn visit_list<'de, V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
         let items = Items {
             rest: self.list()?.iter().enumerate(),
             node: self,
@@ -228,7 +231,7 @@ impl<'v, 'p> Node<'v, 'p> {
         self,
         fields: Option<&'static [&'static str]>,
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Read<V::Value> {
         let object = self.object()?;
         let members = Members {
             object,
@@ -262,7 +265,7 @@ fn shorten(text: String) -> String {
 /// Deserializes an integer type; an error names its range.
 macro_rules! integers {
     ($($method:ident $visit:ident $type:ty;)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
             let number = self.integer(<$type>::MIN as i64, <$type>::MAX as u64)?;
             visitor.$visit(number as $type).map_err(|fault| self.refused(fault))
         }
@@ -272,7 +275,7 @@ macro_rules! integers {
 /// Deserializes a value of one JSON type, which an error names.
 macro_rules! scalars {
     ($($method:ident $as:ident $visit:ident $expected:literal;)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
             let value = self.value.$as().ok_or_else(|| self.not($expected))?;
             visitor.$visit(value).map_err(|fault| self.refused(fault))
         }
@@ -301,7 +304,7 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
         deserialize_string as_str visit_str "a string";
     }
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
         let visited = match self.value {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
@@ -317,7 +320,7 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
         visited.map_err(|fault| self.refused(fault))
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
         match self.value {
             Value::Null => visitor.visit_none(),
             _ => visitor.visit_some(self),
@@ -328,17 +331,17 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Read<V::Value> {
         visitor
             .visit_newtype_struct(self)
             .map_err(|fault| self.refused(fault))
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
         self.visit_list(visitor)
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
         self.visit_object(None, visitor)
     }
 
@@ -347,7 +350,7 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
         _: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Read<V::Value> {
         self.check_keys(fields)?;
         self.visit_object(Some(fields), visitor)
     }
@@ -357,7 +360,7 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Read<V::Value> {
         match self.value {
             Value::String(text) if variants.contains(&text.as_str()) => {
                 let variant: StrDeserializer<'_, Fault> = text.as_str().into_deserializer();
@@ -374,7 +377,7 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
         }
     }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
         visitor.visit_unit()
     }
 
@@ -392,10 +395,7 @@ struct Items<'v, 'p> {
 impl<'de> SeqAccess<'de> for Items<'_, '_> {
     type Error = Fault;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, Fault> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Read<Option<T::Value>> {
         let Some((index, value)) = self.rest.next() else {
             return Ok(None);
         };
@@ -439,10 +439,7 @@ impl<'v> Members<'v, '_> {
 impl<'de> MapAccess<'de> for Members<'_, '_> {
     type Error = Fault;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, Fault> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Read<Option<K::Value>> {
         while let Some((key, value)) = self.rest.next() {
             let is_absent = self.fields.is_some() && value.is_null();
             let Some(name) = self.name(key).filter(|_| !is_absent) else {
@@ -455,7 +452,7 @@ impl<'de> MapAccess<'de> for Members<'_, '_> {
         Ok(None)
     }
 
-    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Fault> {
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Read<T::Value> {
         let (key, value) = self
             .current
             .take()

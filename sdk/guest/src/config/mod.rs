@@ -52,6 +52,25 @@ pub struct NoKeys {}
 /// The key that makes unknown keys an error.
 const STRICT: &str = "weir.dev/strict";
 
+/// Returns what the word of a key stands for; an empty one is the first. Errors: code 7, with the words.
+pub fn choice<T: Copy>(key: &str, word: &str, choices: &[(&str, T)]) -> Result<T, Error> {
+    let mut found = choices
+        .iter()
+        .filter(|(known, _)| word.is_empty() || *known == word);
+    found.next().map(|(_, value)| *value).ok_or_else(|| {
+        let words: Vec<_> = choices
+            .iter()
+            .map(|(known, _)| format!("`{known}`"))
+            .collect();
+        let expected = words.join(", ");
+        let expected = match expected.rsplit_once(", ") {
+            Some((others, last)) => format!("{others} or {last}"),
+            None => expected,
+        };
+        Error::invalid_config(format!("{key}: expected {expected}, found `{word}`"))
+    })
+}
+
 /// How a configuration is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {

@@ -27,7 +27,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::bindings::weir::cni::route as raw;
-use crate::{Context, Error, LinkReference, Namespace, Outcome, Result};
+use crate::{AsLink, Context, Error, LinkReference, Namespace, Outcome, Result};
 
 pub use of_result::{add_defaults, of_result};
 pub use raw::{Filter, NextHop, Route, RouteKind, add, delete, replace};
@@ -78,7 +78,7 @@ impl Route {
 
     /// Leads over a link.
     #[must_use]
-    pub fn over(self, link: impl Into<LinkReference>) -> Self {
+    pub fn over(self, link: impl AsLink) -> Self {
         Route {
             link: Some(link.into()),
             ..self
@@ -123,7 +123,7 @@ impl fmt::Display for Route {
 
 impl Filter {
     /// Selects the main table's routes over a link.
-    pub fn over(link: impl Into<LinkReference>) -> Self {
+    pub fn over(link: impl AsLink) -> Self {
         Filter {
             link: Some(link.into()),
             table: Some(MAIN_TABLE),

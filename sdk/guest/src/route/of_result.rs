@@ -6,7 +6,7 @@ use ipnet::IpNet;
 
 use super::{NextHop, Route, UNIVERSE};
 use crate::bindings::weir::cni::types::IpAddress;
-use crate::{AddResult, IpConfig, IpFamily, LinkReference};
+use crate::{AddResult, AsLink, IpConfig, IpFamily, LinkReference};
 
 /// Adds a default route through the gateway for each family that has none.
 pub fn add_defaults(result: &mut AddResult) {
@@ -30,11 +30,7 @@ fn default_network(address: IpAddr) -> IpNet {
 
 /// Returns the kernel's routes for those of a result with these addresses, over an interface. A route without a next hop
 /// takes the first gateway of its family. Routes that differ only in the next hop become one with several next hops.
-pub fn of_result(
-    given: &[crate::Route],
-    ips: &[IpConfig],
-    link: impl Into<LinkReference>,
-) -> Vec<Route> {
+pub fn of_result(given: &[crate::Route], ips: &[IpConfig], link: impl AsLink) -> Vec<Route> {
     let link = link.into();
     let mut routes: Vec<Route> = Vec::with_capacity(given.len());
     for given in given {

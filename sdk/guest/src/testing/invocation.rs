@@ -4,17 +4,27 @@ use std::fmt::Display;
 
 use serde_json::Value;
 use weir_cni::owner::{mark_of_attachment, mark_of_network};
-use weir_cni::{AddResult, Attachment, Code, Error};
+use weir_cni::{AddResult, Attachment, Code, Error, Interface};
 
 use super::FakeHost;
-use crate::ErrorCode;
 use crate::bindings::exports::weir::cni::commands::Guest;
 use crate::bindings::fake::{self, Marks};
 use crate::bindings::weir::cni::cni as raw;
 use crate::plugin::{Component, Package, Plugin};
+use crate::{ErrorCode, Namespace};
 
 /// What a result's `sandbox` is for links of the container.
 pub const SANDBOX: &str = "/run/netns/test";
+
+/// Returns the interface of a result that has no other: the container's `eth0`. Fails the test if it is something else.
+pub fn only_interface(result: &AddResult) -> &Interface {
+    let [interface] = &result.interfaces[..] else {
+        panic!("expected one interface: {result:?}");
+    };
+    let place = (&*interface.name, interface.sandbox.as_deref());
+    assert_eq!(place, ("eth0", Some(SANDBOX)));
+    interface
+}
 
 /// What a command is run with.
 ///
@@ -168,14 +178,54 @@ impl FakeHost {
         }
     }
 
-    /// Runs an ADD in which the next call of a function fails, and returns the error. Panics where it succeeds all the same.
-    pub fn add_failing_at<P: Plugin + Package>(
-        &self,
-        function: &str,
-        invocation: &Invocation,
-    ) -> Error {
-        self.fail_next(function, ErrorCode::Exhausted);
-        self.add::<P>(invocation).expect_err(function)
+    /// Runs ADD, which must succeed, and returns its result, and the invocation with that as the previous one.
+    pub fn attach<P: Plugin + Package>(&self, config: impl Display) -> (AddResult, Invocation) {
+        let invocation = Invocation::new(config);
+        let result = self.add::<P>(&invocation).expect("ADD succeeds");
+        (result.clone(), invocation.with_previous(result))
+    }
+
+    /// Fails the test unless CHECK succeeds, and DEL twice, after which the container has no interface but `lo`.
+    pub fn assert_detaches<P: Plugin + Package>(&self, attached: &Invocation) {
+        self.check::<P>(attached).expect("CHECK succeeds");
+        for nth in ["first", "second"] {
+            self.del::<P>(attached).expect(nth);
+            assert_eq!(self.link_names(Namespace::Container), ["lo"], "{nth}");
+        }
+    }
+
+    /// Fails the test unless ADD fails with this code and this message, and changes nothing.
+    pub fn assert_refuses<P: Plugin + Package>(&self, config: impl Display, code: Code, msg: &str) {
+        let before = self.changes();
+        let invocation = Invocation::new(config);
+        let error = self.add::<P>(&invocation).expect_err("ADD fails");
+        assert_eq!((error.code, &*error.msg), (code, msg));
+        assert_eq!(self.changes(), before);
+    }
+
+    /// Fails the test unless DEL without the container changes nothing, and has the IPAM plugin release the addresses.
+    pub fn assert_releases_alone<P: Plugin + Package>(&self, attached: &Invocation) {
+        self.remove_container();
+        let before = self.changes().len();
+        self.del::<P>(attached).expect("DEL succeeds");
+        assert_eq!(self.changes()[before..], ["ipam.del"]);
+    }
+
+    /// Runs ADD on a host of `make` for each of the functions, whose next call fails. ADD must fail with it, and what is left
+    /// is shown to `check`, with the function.
+    pub fn each_failing<P: Plugin + Package>(
+        make: fn() -> Self,
+        config: &str,
+        functions: &[&str],
+        check: impl Fn(&Self, &str),
+    ) {
+        for function in functions {
+            let host = make();
+            host.fail_next(function, ErrorCode::Exhausted);
+            let added = host.add::<P>(&Invocation::new(config));
+            added.expect_err(function);
+            check(&host, function);
+        }
     }
 
     /// Runs CHECK. Errors: the plugin's; code 8 after [`remove_container`](Self::remove_container).

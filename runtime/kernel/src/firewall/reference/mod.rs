@@ -18,13 +18,13 @@ use self::traces::Traces;
 use crate::error::Result;
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
-use crate::perform::{Changes, Perform};
+use crate::perform::Answer;
 
 /// Removes the rules and chains, and returns their number.
 ///
 /// Errors: `Unsupported` for a plugin that leaves none; `Busy` if rules of others lead to a chain, or the tables keep changing.
-impl Perform<RemoveReference, u32> for Linux {
-    fn perform(&mut self, permit: &Permit<RemoveReference>, _: &mut Changes<'_>) -> Result<u32> {
+impl Answer<RemoveReference, u32> for Linux {
+    fn answer(&mut self, permit: &Permit<RemoveReference>) -> Result<u32> {
         let traces = Traces::of(permit.operation())?;
         let in_nftables = self
             .namespaces

@@ -35,7 +35,7 @@ const OF_LINK: [(&str, [&str; 2]); 2] = [
 ];
 
 /// The parameters of a namespace with links of these names.
-pub(super) fn of_namespace(links: &[&str]) -> BTreeMap<String, String> {
+pub fn of_namespace(links: &[&str]) -> BTreeMap<String, String> {
     let own = OF_NAMESPACE.iter();
     let mut all: BTreeMap<String, String> = own
         .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
@@ -53,7 +53,7 @@ pub(super) fn of_namespace(links: &[&str]) -> BTreeMap<String, String> {
 }
 
 /// The link whose parameter it is, with slashes for the dots in its name.
-pub(super) fn of_link(key: &str) -> Option<&str> {
+pub fn of_link(key: &str) -> Option<&str> {
     match key.split('.').collect::<Vec<_>>()[..] {
         ["net", "ipv4" | "ipv6", "conf", link, _] => Some(link),
         _ => None,

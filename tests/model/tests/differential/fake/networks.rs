@@ -3,7 +3,7 @@
 use weir_gate::Permit;
 use weir_grant::link::{LinkFacts, NewKind, NewMaster};
 use weir_grant::{address, device, link, neighbour, policy_rule, route, sysctl};
-use weir_kernel::{Changes, Perform, Result};
+use weir_kernel::{Answer, Changes, Perform, Result};
 use weir_sdk::{self as sdk, OperationError};
 
 use super::convert::{self, namespace, of_facts};
@@ -36,12 +36,8 @@ fn in_of(link: &LinkFacts) -> sdk::Namespace {
     namespace(link.namespace)
 }
 
-impl Perform<link::Create, link::Link> for Fake {
-    fn perform(
-        &mut self,
-        permit: &Permit<link::Create>,
-        _: &mut Changes<'_>,
-    ) -> Result<link::Link> {
+impl Answer<link::Create, link::Link> for Fake {
+    fn answer(&mut self, permit: &Permit<link::Create>) -> Result<link::Link> {
         let wanted = permit.operation();
         let kind = match &wanted.kind {
             NewKind::Veth { peer } => sdk::link::NewKind::Veth(sdk::link::NewPeer {

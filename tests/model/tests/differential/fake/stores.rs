@@ -2,7 +2,7 @@
 
 use weir_gate::Permit;
 use weir_grant::store::{Claim, Delete, Find, Get, Keys, Location, OpenRead, OpenWrite, Put};
-use weir_kernel::{Changes, DynTransaction, Perform, Result, Transaction};
+use weir_kernel::{Answer, Changes, DynTransaction, Perform, Result, Transaction};
 use weir_sdk::store::{self, Access};
 
 use super::{Fake, convert, not_compared};
@@ -72,8 +72,8 @@ calls! {
     Find => Vec<String>: |store, o| store.find(&o.value);
 }
 
-impl Perform<Keys, Vec<String>> for Opened {
-    fn perform(&mut self, _: &Permit<Keys>, _: &mut Changes<'_>) -> Result<Vec<String>> {
+impl Answer<Keys, Vec<String>> for Opened {
+    fn answer(&mut self, _: &Permit<Keys>) -> Result<Vec<String>> {
         self.0.keys().map_err(convert::error)
     }
 }
