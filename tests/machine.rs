@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use weir_kit::plugin::{ANOTHER_REFERENCE, REFERENCE, is_another_reference, reference_directory};
 use weir_kit::vm::Vm;
-use weir_kit::{binary, grants_used, house, recording};
+use weir_kit::{binary, grants_used, house, program, recording};
 
 #[path = "vm/attached.rs"]
 mod attached;
@@ -114,6 +114,12 @@ fn the_plugin_ipvlan() {
     compare_in("over::ipvlan::", "ipvlan");
 }
 
+/// The floor of the figures beside weir.
+#[test]
+fn the_floor() {
+    compare_in("floor::", "bridge");
+}
+
 #[test]
 fn the_plugin_vlan() {
     compare_in("over::vlan::", "vlan");
@@ -136,6 +142,7 @@ fn compare(plugin: &str) {
 /// The same, in another module of `differential`.
 fn compare_in(module: &str, plugin: &str) {
     let guest = guest(&test_program("differential", module));
+    let guest = guest.file(program("weir-floor"), "/lab/release/weir-floor", 0o755);
     // The comparison wants these of every machine, although only some plugins run them.
     let guest = ["iptables", "ip6tables"].into_iter().fold(guest, Vm::tool);
     let guest = with_plugins(guest, &["bridge", "host-local", "static", plugin]);
