@@ -108,6 +108,12 @@ fn the_plugin_ipvlan() {
     compare_in("over::ipvlan::", "ipvlan");
 }
 
+/// The floor of the figures beside weir.
+#[test]
+fn the_floor() {
+    compare_in("floor::", "bridge");
+}
+
 #[test]
 fn the_plugin_vlan() {
     compare_in("over::vlan::", "vlan");
@@ -141,8 +147,9 @@ fn compare(plugin: &str) {
 /// The same, in another module of `differential`.
 fn compare_in(module: &str, plugin: &str) {
     let guest = guest(&test_program("differential", module));
+    let guest = guest.file(program("weir-floor"), "/lab/release/weir-floor", 0o755);
     // The comparison wants these of every machine, although only some plugins run them.
-    let guest = ["iptables", "ip6tables"].into_iter().fold(guest, with_tool);
+    let guest = ["iptables", "ip6tables"].into_iter().fold(guest, Vm::tool);
     let guest = with_plugins(guest, &["bridge", "host-local", "static", plugin]);
     run(&guest, &["--include-ignored", module]);
 }
@@ -178,11 +185,7 @@ fn guest(program: &Path) -> Vm {
         .file(program, PROGRAM, 0o755);
     ["ip", "bridge", "tc", "nft"]
         .into_iter()
-        .fold(guest, with_tool)
-}
-
-fn with_tool(guest: Vm, tool: &str) -> Vm {
-    guest.file(tool_path(tool), &format!("/usr/sbin/{tool}"), 0o755)
+        .fold(guest, Vm::tool)
 }
 
 /// Puts weir and the reference plugins of these names into the guest.
@@ -250,13 +253,4 @@ fn is_of_target(path: &Path, target: &str) -> bool {
 fn has_test(program: &Path, test: &str) -> bool {
     let listed = Command::new(program).arg("--list").output();
     listed.is_ok_and(|listed| String::from_utf8_lossy(&listed.stdout).contains(test))
-}
-
-/// Where this machine has a tool of iproute2 or nftables.
-fn tool_path(tool: &str) -> PathBuf {
-    let places = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
-    let mut paths = places.map(|place| Path::new(place).join(tool)).into_iter();
-    paths.find(|path| path.exists()).unwrap_or_else(|| {
-        panic!("the program {tool} is missing; install the Debian packages iproute2, iptables and nftables")
-    })
 }

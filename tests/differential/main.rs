@@ -14,6 +14,7 @@ mod damage;
 mod dummy;
 mod firewall;
 mod firewalld;
+mod floor;
 mod flushed;
 mod handover;
 mod host_device;

@@ -586,7 +586,7 @@ fn a_port_of_sctp() -> Result<()> {
                 "-t nat -S",
                 "-p sctp -m sctp --dport 8080 -j DNAT --to-destination 10.1.0.2:80",
             ),
-            Whose::Weir => (
+            Whose::Weir | Whose::Floor => (
                 "nft",
                 "list map inet weir_portmap ports4",
                 "sctp . 8080 comment \"net differential-1 eth0\" : 10.1.0.2 . 80",

@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use weir_kit::plugin::REFERENCE;
-use weir_kit::{Call, Container, Node, Outcome, reference, weir};
+use weir_kit::{Call, Container, Node, Outcome, floor, reference, weir};
 
 /// Whose plugins are called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     Reference,
     Weir,
+    /// One program for every plugin.
+    Floor,
 }
 
 impl Whose {
@@ -184,6 +186,7 @@ impl Side {
     fn prepare(&self, whose: Whose, command: &str, container: &Container, config: &Value) -> Call {
         match whose {
             Whose::Weir => weir(&self.node, plugin(config), command, container, config),
+            Whose::Floor => floor(command, container, &self.relocated(config)),
             Whose::Reference => {
                 let config = self.relocated(config);
                 let mut call = reference(plugin(&config), command, container, &config);

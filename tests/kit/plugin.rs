@@ -73,6 +73,11 @@ pub fn reference(plugin: &str, command: &str, container: &Container, config: &Va
     )
 }
 
+/// A call of the floor of the figures, which knows several plugins.
+pub fn floor(command: &str, container: &Container, config: &Value) -> Call {
+    Call::new(&super::program("weir-floor"), command, container, config)
+}
+
 impl Call {
     fn new(program: &Path, command: &str, container: &Container, config: &Value) -> Self {
         let mut call = Self {

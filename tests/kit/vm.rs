@@ -51,7 +51,15 @@ pub struct Vm {
     kernel_dir: PathBuf,
     files: Vec<GuestFile>,
     modules: Vec<String>,
+    clock: Clock,
     timeout: Duration,
+}
+
+/// What the guest's clock tells.
+#[derive(Debug, Clone, Copy)]
+enum Clock {
+    Time,
+    Instructions,
 }
 
 /// What a command left: the exit status (128 + N if signal N ended it) and what it printed.
@@ -72,9 +80,21 @@ struct GuestFile {
 
 #[derive(Debug, Clone)]
 enum Content {
-    Host { path: PathBuf, mode: u32 },
-    Symlink { target: String },
+    Host {
+        path: PathBuf,
+        mode: u32,
+    },
+    /// A program in this machine's directories of programs.
+    Tool {
+        name: String,
+    },
+    Symlink {
+        target: String,
+    },
 }
+
+/// What a user's `PATH` may lack is in it.
+const TOOLS: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
 
 impl Vm {
     /// A guest with the kernel, the modules and the busybox that `tests/vm/prepare` left in
@@ -84,6 +104,7 @@ impl Vm {
             kernel_dir: kernel_dir.to_owned(),
             files: Vec::new(),
             modules: Vec::new(),
+            clock: Clock::Time,
             timeout: TIMEOUT,
         }
     }
@@ -102,6 +123,16 @@ impl Vm {
         self
     }
 
+    /// Puts a program of iproute2, iptables or nftables into the guest's `/usr/sbin`.
+    pub fn tool(mut self, name: &str) -> Self {
+        let content = Content::Tool {
+            name: name.to_owned(),
+        };
+        self.files
+            .push(GuestFile::new(&format!("/usr/sbin/{name}"), content));
+        self
+    }
+
     /// Puts a symbolic link into the guest, as plugins are installed: a link named after the plugin.
     pub fn symlink(mut self, target: &str, guest_path: &str) -> Self {
         let content = Content::Symlink {
@@ -114,6 +145,13 @@ impl Vm {
     /// Loads kernel modules, each after all it depends on, before the command starts.
     pub fn modules(mut self, names: &[&str]) -> Self {
         self.modules.extend(names.iter().map(ToString::to_string));
+        self
+    }
+
+    /// Has the guest's clock count instructions, a nanosecond each, and waiting. What is measured inside depends neither on
+    /// other processes of the host nor on how long it takes to translate code. A run takes twice as long.
+    pub fn count_instructions(mut self) -> Self {
+        self.clock = Clock::Instructions;
         self
     }
 
@@ -153,7 +191,9 @@ impl Vm {
             .arg("qemu-system-x86_64")
             // KVM is not used even where there is one: nested, it may hang. The CPU "max" has RDRAND,
             // without which getrandom(2) blocks for long in so quiet a machine.
-            .args(["-accel", "tcg", "-cpu", "max", "-m"])
+            .args(["-accel", "tcg", "-cpu", "max"])
+            .args(self.clock.arguments())
+            .arg("-m")
             .arg(format!("{memory_mib}M"))
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
             .args(["-no-reboot", "-kernel"])
@@ -238,6 +278,16 @@ impl Vm {
     }
 }
 
+impl Clock {
+    /// QEMU's arguments.
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Time => &[],
+            Self::Instructions => &["-icount", "shift=0,sleep=off"],
+        }
+    }
+}
+
 impl fmt::Display for VmOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (title, text) in [
@@ -272,18 +322,32 @@ impl GuestFile {
             "the guest mounts a file system of its own there; choose a path outside /proc, /sys and /dev"
         );
         match &self.content {
-            Content::Host { path: host, mode } => {
-                archive.file(path, host, *mode)?;
-                if mode & 0o111 != 0 {
-                    for library in shared_libraries(host)? {
-                        archive.file(&library, Path::new(&library), 0o755)?;
-                    }
-                }
-            }
+            Content::Host { path: host, mode } => pack_host_file(path, host, *mode, archive)?,
+            Content::Tool { name } => pack_host_file(path, &tool(name)?, 0o755, archive)?,
             Content::Symlink { target } => archive.add(path, Node::Symlink(target.clone())),
         }
         Ok(())
     }
+}
+
+/// Packs a file of the host, and what it needs if it is an executable.
+fn pack_host_file(guest: &str, host: &Path, mode: u32, archive: &mut Archive) -> Result<()> {
+    archive.file(guest, host, mode)?;
+    if mode & 0o111 == 0 {
+        return Ok(());
+    }
+    let mut libraries = shared_libraries(host)?.into_iter();
+    libraries.try_for_each(|library| archive.file(&library, Path::new(&library), 0o755))
+}
+
+/// Where the host has a tool.
+fn tool(name: &str) -> Result<PathBuf> {
+    let mut paths = TOOLS.iter().map(|place| Path::new(place).join(name));
+    paths.find(|path| path.exists()).with_context(|| {
+        format!(
+            "the program {name} is missing; install the Debian packages iproute2, iptables and nftables"
+        )
+    })
 }
 
 /// The absolute paths of the libraries and the loader that an executable needs; none for a static

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Who is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Contender {
     Floor,
@@ -27,7 +27,28 @@ impl Contender {
     }
 }
 
-/// Their programs, all of which exist.
+/// The plugins that are measured on this machine's kernel.
+const OF_REFERENCE: [&str; 7] = [
+    "bridge",
+    "host-local",
+    "macvlan",
+    "portmap",
+    "sbr",
+    "static",
+    "tuning",
+];
+const OF_WEIR: [&str; 8] = [
+    "bandwidth",
+    "bridge",
+    "host-local",
+    "macvlan",
+    "portmap",
+    "sbr",
+    "static",
+    "tuning",
+];
+
+/// Their programs.
 pub struct Contenders {
     floor: PathBuf,
     reference: PathBuf,
@@ -35,16 +56,21 @@ pub struct Contenders {
 }
 
 impl Contenders {
-    /// An error names what is missing and how to get it.
+    /// Finds all that is measured on this machine's kernel. An error names what is missing and how to get it.
     pub fn find(floor: &Path, reference: &Path, weir: &Path) -> Result<Self> {
         let package = "install the package containernetworking-plugins";
         let install = "`weir install --bin-dir DIR` makes it";
-        for plugin in ["bridge", "host-local", "portmap"] {
+        for plugin in OF_REFERENCE {
             must_be_there(&reference.join(plugin), package)?;
         }
-        for plugin in ["bridge", "host-local", "portmap", "bandwidth"] {
+        for plugin in OF_WEIR {
             must_be_there(&weir.join(plugin), install)?;
         }
+        Self::in_directories(floor, reference, weir)
+    }
+
+    /// Whatever is in these directories.
+    pub fn in_directories(floor: &Path, reference: &Path, weir: &Path) -> Result<Self> {
         must_be_there(floor, "--floor names the `weir-floor` program")?;
         Ok(Self {
             floor: fs::canonicalize(floor)?,
@@ -60,6 +86,15 @@ impl Contenders {
             Contender::Reference => self.reference.join("bridge"),
             Contender::Weir => self.weir.join("bridge"),
         }
+    }
+
+    pub fn floor(&self) -> &Path {
+        &self.floor
+    }
+
+    /// Whether a contender has the plugin. The floor knows all that are measured.
+    pub fn has(&self, contender: Contender, plugin: &str) -> bool {
+        contender == Contender::Floor || self.search_path(contender).join(plugin).is_file()
     }
 
     /// weir as the delegating plugin.

@@ -38,6 +38,10 @@ pub enum Verdict {
     Aim,
     /// There is no target; the value explains another.
     NotAsked,
+    /// There is no reference plugin here to compare with.
+    NoReference,
+    /// What it needs is not on this machine.
+    NotMeasured,
 }
 
 /// One line of the first table.
@@ -79,6 +83,18 @@ impl Figure {
         }
     }
 
+    /// The same without a verdict where there are no samples to judge by.
+    fn if_measured(self, samples: &Samples, quantity: Quantity) -> Self {
+        let verdict = if !samples.has(quantity, Weir) {
+            Verdict::NotMeasured
+        } else if !samples.has(quantity, Reference) {
+            Verdict::NoReference
+        } else {
+            self.verdict
+        };
+        Self { verdict, ..self }
+    }
+
     fn beside(name: &'static str, unit: Unit, value: f64) -> Self {
         Self {
             name,
@@ -110,12 +126,12 @@ impl Figures {
         })
     }
 
-    /// The names of those that miss what they must reach.
+    /// The names of those that miss what they must reach, or were not measured.
     pub fn missed(&self) -> impl Iterator<Item = &'static str> {
         let missed = self
             .headlines
             .iter()
-            .filter(|figure| figure.verdict == Verdict::Missed);
+            .filter(|figure| matches!(figure.verdict, Verdict::Missed | Verdict::NotMeasured));
         missed.map(|figure| figure.name)
     }
 }
@@ -126,6 +142,7 @@ fn headlines(measured: &Measured) -> Vec<Figure> {
         bridge(samples),
         gate(measured),
         list(samples),
+        interfaces(samples),
         memory_of_one_add(samples),
         growth(samples),
         pods(&measured.pods),
@@ -191,6 +208,43 @@ fn list(samples: &Samples) -> Vec<Figure> {
             0.15,
         ),
     ]
+}
+
+fn interfaces(samples: &Samples) -> Vec<Figure> {
+    use Quantity::{DummyAdd, IpvlanAdd, MacvlanAdd, RoutedAdd, VlanAdd};
+    use Unit::Ratio;
+    let share = |name, quantity, must, aim| {
+        let share = Figure::asked(name, Ratio, share(samples, quantity), must, aim);
+        let to_reference = ratio(samples, quantity);
+        [
+            share.if_measured(samples, quantity),
+            Figure::beside("  weir to reference", Ratio, to_reference),
+        ]
+    };
+    let list = ratio(samples, RoutedAdd);
+    let list = Figure::asked(
+        "ADD of macvlan, sbr, tuning, to reference",
+        Ratio,
+        list,
+        0.30,
+        0.20,
+    );
+    let mut figures = Vec::from(share("ADD of macvlan, share", MacvlanAdd, 0.15, 0.10));
+    figures.push(list);
+    figures.extend(share("ADD of vlan, in the VM, share", VlanAdd, 0.20, 0.12));
+    figures.extend(share(
+        "ADD of ipvlan, in the VM, share",
+        IpvlanAdd,
+        0.20,
+        0.12,
+    ));
+    figures.extend(share(
+        "ADD of dummy, in the VM, share",
+        DummyAdd,
+        0.20,
+        0.12,
+    ));
+    figures
 }
 
 fn memory_of_one_add(samples: &Samples) -> Vec<Figure> {
@@ -320,7 +374,14 @@ fn memory(samples: &Samples, quantity: Quantity) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Figure, Unit, Verdict};
+    use std::time::Duration;
+
+    use serde_json::Value;
+
+    use super::{Figure, Unit, Verdict, interfaces};
+    use crate::call::Answer;
+    use crate::contender::Contender;
+    use crate::samples::{Quantity, Samples};
 
     fn verdict(value: f64) -> Verdict {
         Figure::asked("", Unit::Ratio, value, 0.35, 0.25).verdict
@@ -342,6 +403,31 @@ mod tests {
         let within = |value| Figure::within("", Unit::Percent, value, 5.0);
         assert!(within(0.0).verdict == Verdict::Must && within(0.0).aim.is_none());
         assert!(within(5.1).verdict == Verdict::Missed);
+    }
+
+    /// ADD of `dummy` of these contenders, in as many milliseconds.
+    fn verdict_of_dummy(measured: &[(Contender, u64)]) -> Verdict {
+        let mut samples = Samples::default();
+        for (contender, milliseconds) in measured {
+            let answer = Answer {
+                elapsed: Duration::from_millis(*milliseconds),
+                peak_memory: 0,
+                output: Value::Null,
+            };
+            samples.record(Quantity::DummyAdd, *contender, &answer);
+        }
+        let figures = interfaces(&samples);
+        let dummy = figures.iter().find(|figure| figure.name.contains("dummy"));
+        dummy.expect("a figure of dummy").verdict
+    }
+
+    #[test]
+    fn without_a_reference_there_is_no_verdict() {
+        use Contender::{Floor, Reference, Weir};
+        assert!(verdict_of_dummy(&[(Floor, 10), (Weir, 11), (Reference, 20)]) == Verdict::Aim);
+        assert!(verdict_of_dummy(&[(Floor, 10), (Weir, 18), (Reference, 20)]) == Verdict::Missed);
+        assert!(verdict_of_dummy(&[(Floor, 10), (Weir, 11)]) == Verdict::NoReference);
+        assert!(verdict_of_dummy(&[]) == Verdict::NotMeasured);
     }
 
     #[test]

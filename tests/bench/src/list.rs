@@ -34,7 +34,15 @@ impl List {
             calls.push(answer);
         }
         let result = result.context("a list has plugins")?;
-        Ok((Calls(calls), self.node.attached(container_id, result)?))
+        Ok((Calls(calls), self.attached(container_id, result)?))
+    }
+
+    fn attached(&self, container_id: String, result: Value) -> Result<Attachment> {
+        if self.plugins[0]["ipam"]["type"] == "host-local" {
+            self.node.attached(container_id, result)
+        } else {
+            self.node.attached_without_lease(container_id, result)
+        }
     }
 
     /// DEL of an attachment, whose namespace lives on.

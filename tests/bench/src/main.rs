@@ -10,8 +10,10 @@ mod contender;
 mod crowd;
 mod figures;
 mod gate;
+mod interfaces;
 mod interrupt;
 mod list;
+mod machine;
 mod node;
 mod outside;
 mod plan;
@@ -30,15 +32,18 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Parser;
+use weir_kit::plugin::ANOTHER_REFERENCE;
 
 use contender::Contenders;
 use figures::Figures;
+use machine::Machine;
 use plan::{Measured, Plan};
 use scratch::Scratch;
 use surroundings::Surroundings;
 
 /// Measures weir, the reference plugins and the floor in turn: `bridge` with `host-local`, alone and
-/// with `portmap` after it, and what `bandwidth` leaves to a container.
+/// with `portmap` after it, what `bandwidth` leaves to a container, `macvlan`, and in a virtual machine `vlan`, `ipvlan`
+/// and `dummy`.
 #[derive(Parser)]
 #[command(name = "weir-bench", version)]
 struct Options {
@@ -49,6 +54,18 @@ struct Options {
     /// Directory with the reference plugins
     #[arg(long, value_name = "DIR", default_value = "/usr/lib/cni")]
     reference_dir: PathBuf,
+
+    /// Directory with reference plugins of a later version, for those that the other lacks: `dummy`
+    #[arg(long, value_name = "DIR", env = ANOTHER_REFERENCE)]
+    another_reference_dir: Option<PathBuf>,
+
+    /// Directory with the virtual machine's kernel, as `tests/vm/prepare` makes it
+    #[arg(long, value_name = "DIR", default_value = "target/vm")]
+    machine: PathBuf,
+
+    /// Measure what the virtual machine is for, on this kernel, and print the samples as JSON
+    #[arg(long, hide = true)]
+    in_machine: bool,
 
     /// The `weir-floor` program
     #[arg(long, value_name = "FILE")]
@@ -84,6 +101,9 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<ExitCode> {
     interrupt::listen()?;
+    if options.in_machine {
+        return measure_in_machine(options);
+    }
     let contenders = Contenders::find(
         &options.floor,
         &options.reference_dir,
@@ -91,11 +111,30 @@ fn run(options: &Options) -> Result<ExitCode> {
     )?;
     let scratch = Scratch::create(&options.work_dir)?;
     let surroundings = Surroundings::look(scratch.path())?;
-    let measured = Plan::new(&contenders, &scratch, options.runs.into()).carry_out()?;
+    let machine = Machine {
+        contenders: &contenders,
+        directory: &options.machine,
+        another_reference: options.another_reference_dir.as_deref(),
+    };
+    let measured = Plan::new(&contenders, &scratch, options.runs.into()).carry_out(&machine)?;
     let figures = Figures::from_measured(&measured, &contenders)?;
     print!("{}", table::render(&surroundings, &measured, &figures));
     write_json(&options.output, &surroundings, &measured, &figures)?;
     Ok(verdict(options.enforce, &figures))
+}
+
+fn measure_in_machine(options: &Options) -> Result<ExitCode> {
+    let Options {
+        floor,
+        reference_dir,
+        weir_bin_dir,
+        ..
+    } = options;
+    let contenders = Contenders::in_directories(floor, reference_dir, weir_bin_dir)?;
+    let scratch = Scratch::create(&options.work_dir)?;
+    let samples = interfaces::measure_in_machine(&contenders, &scratch, options.runs.into())?;
+    println!("{}", serde_json::to_string(&samples)?);
+    Ok(ExitCode::SUCCESS)
 }
 
 fn write_json(
@@ -107,6 +146,7 @@ fn write_json(
     let json = serde_json::json!({
         "surroundings": surroundings,
         "backendOfReference": measured.backend,
+        "machineFailed": measured.machine_failed,
         "figures": figures.headlines,
         "programBytes": figures.sizes,
         "milliseconds": measured.samples.times(),

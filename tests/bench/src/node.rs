@@ -5,7 +5,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -23,6 +23,9 @@ pub const SUBNET: &str = "10.88.0.0/16";
 pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 1);
 pub const BRIDGE: &str = "cni0";
 pub const INTERFACE: &str = "eth0";
+
+/// Of a configuration's `routes`.
+pub const DEFAULT_ROUTE: &str = "0.0.0.0/0";
 
 pub struct Node {
     contender: Contender,
@@ -42,7 +45,8 @@ pub struct Node {
 pub struct Attachment {
     pub container_id: String,
     pub result: Value,
-    lease: PathBuf,
+    /// Of `host-local`.
+    lease: Option<PathBuf>,
 }
 
 impl Node {
@@ -190,9 +194,9 @@ impl Node {
             "type": "bridge",
             "bridge": BRIDGE,
             "isGateway": true,
-            "ipam": self.ipam(),
+            "ipam": self.host_local(),
         });
-        configuration["ipam"]["routes"] = json!([{"dst": "0.0.0.0/0"}]);
+        configuration["ipam"]["routes"] = json!([{"dst": DEFAULT_ROUTE}]);
         if let Some(result) = result {
             configuration["prevResult"] = result.clone();
         }
@@ -205,11 +209,12 @@ impl Node {
             "type": "bridge",
             "bridge": BRIDGE,
             "isDefaultGateway": true,
-            "ipam": self.ipam(),
+            "ipam": self.host_local(),
         })
     }
 
-    fn ipam(&self) -> Value {
+    /// Addresses of `host-local`.
+    pub fn host_local(&self) -> Value {
         json!({
             "type": "host-local",
             "dataDir": self.data(),
@@ -219,35 +224,63 @@ impl Node {
 
     /// Makes sure that ADD did what its result says.
     pub fn attached(&self, container_id: String, result: Value) -> Result<Attachment> {
-        let name = self.name();
-        let address = result.pointer("/ips/0/address").and_then(Value::as_str);
-        let address = address.and_then(|address| address.split_once('/'));
-        let (address, _) = address.with_context(|| format!("{name}: no address in {result}"))?;
-        let lease = self.store()?.join(address);
-        let holder = fs::read_to_string(&lease)
-            .with_context(|| format!("{name}: the lease `{}`", lease.display()))?;
-        ensure!(
-            holder.starts_with(&container_id),
-            "{name}: `{}` is of `{holder}`, not of `{container_id}`",
-            lease.display()
-        );
+        let lease = Some(self.lease(&container_id, &result)?);
+        let attachment = self.attached_without_lease(container_id, result)?;
+        Ok(Attachment {
+            lease,
+            ..attachment
+        })
+    }
+
+    /// The same where the address is not `host-local`'s.
+    pub fn attached_without_lease(
+        &self,
+        container_id: String,
+        result: Value,
+    ) -> Result<Attachment> {
+        let (name, address) = (self.name(), self.address(&result)?);
         let link_is_there = self.container.has_link(INTERFACE)?;
         ensure!(link_is_there, "{name}: there is no `{INTERFACE}` after ADD");
+        UdpSocket::bind((address, 0))
+            .with_context(|| format!("{name}: the container does not have {address} after ADD"))?;
         Ok(Attachment {
             container_id,
             result,
-            lease,
+            lease: None,
         })
+    }
+
+    /// The container's lease.
+    fn lease(&self, container_id: &str, result: &Value) -> Result<PathBuf> {
+        let name = self.name();
+        let lease = self.store()?.join(self.address(result)?.to_string());
+        let holder = fs::read_to_string(&lease)
+            .with_context(|| format!("{name}: the lease `{}`", lease.display()))?;
+        ensure!(
+            holder.starts_with(container_id),
+            "{name}: `{}` is of `{holder}`, not of `{container_id}`",
+            lease.display()
+        );
+        Ok(lease)
+    }
+
+    /// The address in a result.
+    fn address(&self, result: &Value) -> Result<Ipv4Addr> {
+        let address = result.pointer("/ips/0/address").and_then(Value::as_str);
+        let address = address.and_then(|address| address.split_once('/')?.0.parse().ok());
+        address.with_context(|| format!("{}: no address in {result}", self.name()))
     }
 
     /// Makes sure that DEL left nothing.
     pub fn detached(&self, attachment: &Attachment) -> Result<()> {
-        let lease = attachment.lease.display();
-        ensure!(
-            !attachment.lease.exists(),
-            "{}: DEL left the lease `{lease}`",
-            self.name()
-        );
+        if let Some(lease) = &attachment.lease {
+            ensure!(
+                !lease.exists(),
+                "{}: DEL left the lease `{}`",
+                self.name(),
+                lease.display()
+            );
+        }
         let link_is_there = self.container.has_link(INTERFACE)?;
         ensure!(!link_is_there, "{}: DEL left `{INTERFACE}`", self.name());
         Ok(())

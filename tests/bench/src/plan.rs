@@ -6,6 +6,9 @@ use crate::bandwidth::{self, Throughput};
 use crate::contender::{Contender, Contenders};
 use crate::crowd;
 use crate::gate;
+use crate::interfaces;
+use crate::interrupt;
+use crate::machine::Machine;
 use crate::node::Node;
 use crate::pods::{self, Pods};
 use crate::ports;
@@ -25,6 +28,8 @@ pub struct Measured {
     /// What the gate and the audit log take of an ADD, milliseconds.
     pub gate: Series,
     pub pods: Pods,
+    /// Why nothing was measured in the virtual machine.
+    pub machine_failed: Option<String>,
     /// What the reference translated addresses with.
     pub backend: String,
 }
@@ -47,7 +52,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    pub fn carry_out(mut self) -> Result<Measured> {
+    pub fn carry_out(mut self, machine: &Machine<'_>) -> Result<Measured> {
         let mut empty = self.nodes("empty")?;
         eprintln!(
             "weir-bench: ADD, CHECK, DEL and VERSION, {} runs each",
@@ -68,14 +73,33 @@ impl<'a> Plan<'a> {
         let pods = pods::measure(self.contenders, self.scratch, self.runs)?;
         let throughput = bandwidth::measure(self.contenders, self.scratch)?;
         let backend = ports::measure(self.contenders, self.scratch, self.runs, &mut self.samples)?;
+        interfaces::measure(self.contenders, self.scratch, self.runs, &mut self.samples)?;
         self.growth(&mut empty)?;
+        let machine_failed = self.in_machine(machine)?;
         Ok(Measured {
             samples: self.samples,
             throughput,
             gate,
             pods,
+            machine_failed,
             backend,
         })
+    }
+
+    /// Why it failed. All else is measured where there is no virtual machine.
+    fn in_machine(&mut self, machine: &Machine<'_>) -> Result<Option<String>> {
+        match machine.measure(self.runs) {
+            Ok(samples) => {
+                self.samples.extend(samples);
+                Ok(None)
+            }
+            Err(error) => {
+                interrupt::check()?;
+                let why = format!("{error:#}");
+                eprintln!("weir-bench: vlan, ipvlan and dummy are not measured: {why}");
+                Ok(Some(why))
+            }
+        }
     }
 
     fn nodes(&self, name: &str) -> Result<Vec<Node>> {

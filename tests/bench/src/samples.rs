@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::call::Answer;
 use crate::contender::Contender;
 use crate::statistics::{Series, Summary};
 
 /// What a series is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
     /// On a node where a container has been before: the bridge is there.
@@ -36,13 +36,21 @@ pub enum Quantity {
     ListDelMapped,
     PortmapAddMapped,
     PortmapDelMapped,
+    /// `macvlan` with `static`.
+    MacvlanAdd,
+    /// The list of `macvlan`, `sbr` and `tuning`.
+    RoutedAdd,
+    /// With `host-local`, in the virtual machine.
+    VlanAdd,
+    IpvlanAdd,
+    DummyAdd,
 }
 
 /// Series in numbers, by what they are of.
 pub type Summaries = BTreeMap<Quantity, BTreeMap<Contender, Summary>>;
 
 /// Milliseconds and bytes of every quantity of every contender.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Samples {
     milliseconds: BTreeMap<Quantity, BTreeMap<Contender, Series>>,
     memory: BTreeMap<Quantity, BTreeMap<Contender, Series>>,
@@ -79,6 +87,17 @@ impl Samples {
         };
         slot(&mut self.milliseconds, answer.elapsed.as_secs_f64() * 1e3);
         slot(&mut self.memory, answer.peak_memory as f64);
+    }
+
+    /// Takes in what another has of other quantities.
+    pub fn extend(&mut self, other: Self) {
+        self.milliseconds.extend(other.milliseconds);
+        self.memory.extend(other.memory);
+    }
+
+    /// Whether it was measured.
+    pub fn has(&self, quantity: Quantity, contender: Contender) -> bool {
+        self.time(quantity, contender).len() > 0
     }
 
     pub fn forget(&mut self) {

@@ -1,9 +1,9 @@
 //! Medians and percentiles.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Samples of one quantity, in the order of the rounds.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Series(Vec<f64>);
 
 /// A series in numbers.

@@ -8,7 +8,7 @@ use crate::pods::{MULTUS_ADD, MULTUS_DEL};
 use crate::samples::{Quantity, Samples};
 use crate::surroundings::Surroundings;
 
-const TIMES: [(&str, Quantity); 16] = [
+const TIMES: [(&str, Quantity); 21] = [
     ("ADD", Quantity::Add),
     ("  that makes the bridge", Quantity::AddFirst),
     ("CHECK", Quantity::Check),
@@ -25,6 +25,11 @@ const TIMES: [(&str, Quantity); 16] = [
     ("  portmap's part", Quantity::PortmapDel),
     ("  among mappings", Quantity::ListDelMapped),
     ("  portmap's part of that", Quantity::PortmapDelMapped),
+    ("ADD of macvlan", Quantity::MacvlanAdd),
+    ("ADD of macvlan, sbr, tuning", Quantity::RoutedAdd),
+    ("ADD of vlan, in the VM", Quantity::VlanAdd),
+    ("ADD of ipvlan, in the VM", Quantity::IpvlanAdd),
+    ("ADD of dummy, in the VM", Quantity::DummyAdd),
 ];
 
 /// Everything, ready to print.
@@ -48,6 +53,8 @@ fn heading(surroundings: &Surroundings, measured: &Measured) -> String {
          share: what weir takes over the floor, of what the reference takes over it\n\
          the list: bridge with ipMasq and host-local, then portmap with two mappings, {} runs;\n\
          among {} mappings of others; the reference's with {}\n\
+         macvlan, alone and before sbr and tuning: with static, over a veth, {} runs\n\
+         {}\n\
          a pod: bridge as the default network and one NetworkAttachmentDefinition, API server over TLS beside it;\n\
          Multus 4.2.4 took {:.0} and {:.0} ms for the same on such a machine, thin and thick alike\n\
          throughput: TCP's payload, which is 4.4 % less than the frames that the limit counts\n",
@@ -58,9 +65,26 @@ fn heading(surroundings: &Surroundings, measured: &Measured) -> String {
         runs(Quantity::ListAdd),
         grouped(crowd::MAPPINGS),
         measured.backend,
+        runs(Quantity::MacvlanAdd),
+        in_machine(measured),
         MULTUS_ADD,
         MULTUS_DEL,
     )
+}
+
+/// What is said of the virtual machine, in one line.
+fn in_machine(measured: &Measured) -> String {
+    let Some(why) = &measured.machine_failed else {
+        let runs = measured
+            .samples
+            .time(Quantity::VlanAdd, Contender::Weir)
+            .len();
+        return format!(
+            "vlan, ipvlan and dummy: with host-local, in a virtual machine whose clock counts instructions, {runs} runs"
+        );
+    };
+    let why = why.lines().next().unwrap_or_default();
+    format!("vlan, ipvlan and dummy: not measured: {why}")
 }
 
 fn machine(surroundings: &Surroundings) -> String {
@@ -110,6 +134,9 @@ fn headline(figure: &Figure) -> [String; 5] {
 }
 
 fn value(unit: Unit, value: f64) -> String {
+    if value.is_nan() {
+        return String::new();
+    }
     match unit {
         Unit::Ratio => format!("{value:.2}"),
         Unit::MoreMilliseconds => format!("{value:+.1} ms"),
@@ -126,6 +153,8 @@ fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Must => "must reached",
         Verdict::Aim => "aim reached",
         Verdict::NotAsked => "",
+        Verdict::NoReference => "no reference plugin",
+        Verdict::NotMeasured => "not measured",
     }
 }
 

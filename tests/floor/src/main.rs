@@ -1,10 +1,15 @@
-//! `weir-floor`: the least a bridge plugin with host-local addresses can do, and what `portmap` and masquerading take
-//! where the request has mappings.
+//! `weir-floor`: the least that a plugin can do for the kernel state of its ADD.
+//!
+//! It knows `bridge`, with what `portmap` and masquerading take where the request has mappings, `macvlan`, `ipvlan`,
+//! `vlan` and `dummy`; addresses are those of `host-local` or `static`.
 //!
 //! It sends the kernel the requests of one attachment and writes the lease, with no policy, no
 //! validation, no undoing and no record. What a plugin takes longer than this is the plugin's own.
 //! It is called as a CNI runtime calls a plugin, so that both are measured the same way.
 
+mod bridge;
+mod interface;
+mod ipam;
 mod lease;
 mod messages;
 mod netfilter;
@@ -17,12 +22,15 @@ use std::net::Ipv4Addr;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
-use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns};
 use serde_json::{Value, json};
 
-use netlink::{Link, Netlink};
-use request::Request;
+use netlink::Netlink;
+use request::{Plugin, Request};
+
+/// Parameters of a link, after their families.
+const ARP_NOTIFY: [&str; 2] = ["ipv4", "arp_notify"];
+const NDISC_NOTIFY: [&str; 2] = ["ipv6", "ndisc_notify"];
 
 fn main() -> ExitCode {
     let (answer, code) = match run() {
@@ -53,75 +61,31 @@ fn run() -> Result<Value> {
 }
 
 fn add(request: &Request) -> Result<Value> {
-    let mut host = Netlink::open()?;
-    let bridge = bridge(&mut host, request)?;
-    fs::write("/proc/sys/net/ipv4/ip_forward", "1").context("ip_forward")?;
-    let address = lease::take(request)?;
-    let namespace = File::open(&request.namespace).context("CNI_NETNS")?;
-    host.create(messages::veth(request, bridge.index, &namespace))?;
-    let host_end = host.link(&request.host_interface)?;
-    if !request.mappings.is_empty() {
-        let bridge = &request.bridge;
-        let route_localnet = format!("/proc/sys/net/ipv4/conf/{bridge}/route_localnet");
-        fs::write(route_localnet, "1").context("route_localnet")?;
-        translation::add(request, address)?;
+    match &request.plugin {
+        Plugin::Bridge(bridge) => bridge::add(request, bridge),
+        Plugin::Interface(interface) => interface::add(request, interface),
     }
+}
 
-    setns(&namespace, CloneFlags::CLONE_NEWNET).context("enter CNI_NETNS")?;
-    let mut container = Netlink::open()?;
-    let link = container.link(&request.interface)?;
-    container.change(messages::up(link.index))?;
-    container.create(messages::address(link.index, address, request.prefix))?;
-    container.create(messages::default_route(link.index, request.gateway))?;
-    announce(&mut container, request, &link)?;
-
-    Ok(json!({
+/// The result, in which the address is that of the interface at this place.
+fn result(request: &Request, address: Ipv4Addr, interfaces: Value, place: usize) -> Value {
+    json!({
         "cniVersion": "1.0.0",
-        "interfaces": [
-            {"name": request.bridge, "mac": bridge.mac()},
-            {"name": request.host_interface, "mac": host_end.mac()},
-            {"name": request.interface, "mac": link.mac(), "sandbox": request.namespace},
-        ],
+        "interfaces": interfaces,
         "ips": [{
-            "interface": 2,
+            "interface": place,
             "address": format!("{address}/{}", request.prefix),
             "gateway": request.gateway,
         }],
         "routes": [{"dst": "0.0.0.0/0"}],
         "dns": {},
-    }))
-}
-
-/// The bridge, made with its gateway address when it is missing.
-fn bridge(host: &mut Netlink, request: &Request) -> Result<Link> {
-    match host.link(&request.bridge) {
-        Err(error) if error.downcast_ref() == Some(&Errno::ENODEV) => {
-            host.create(messages::bridge(&request.bridge, request.gateway))?;
-            let bridge = host.link(&request.bridge)?;
-            host.create(messages::address(
-                bridge.index,
-                request.gateway,
-                request.prefix,
-            ))?;
-            Ok(bridge)
-        }
-        found => found,
-    }
-}
-
-/// One gratuitous ARP, sent by the kernel: with `arp_notify` it announces a link's address whenever
-/// its hardware address is set, to the same one too. A packet socket would do, but to close one
-/// is to wait for an RCU grace period, which takes longer than all the rest.
-fn announce(container: &mut Netlink, request: &Request, link: &Link) -> Result<()> {
-    let arp_notify = format!("/proc/sys/net/ipv4/conf/{}/arp_notify", request.interface);
-    fs::write(arp_notify, "1").context("arp_notify")?;
-    container.change(messages::hardware_address(link))
+    })
 }
 
 fn check(request: &Request) -> Result<Value> {
     let address: Ipv4Addr = request.assigned.context("prevResult has no address")?;
-    lease::holds(request, address)?;
-    enter(request)?;
+    ipam::check(request, address)?;
+    enter_container(request)?;
     let mut container = Netlink::open()?;
     let link = container.link(&request.interface)?;
     ensure!(
@@ -140,13 +104,23 @@ fn del(request: &Request) -> Result<Value> {
     if !request.mappings.is_empty() {
         translation::remove(request, address)?;
     }
-    lease::release(request, address)?;
-    enter(request)?;
+    ipam::release(request, address)?;
+    enter_container(request)?;
     Netlink::open()?.delete(messages::named(&request.interface))?;
     Ok(Value::Null)
 }
 
-fn enter(request: &Request) -> Result<()> {
-    let namespace = File::open(&request.namespace).context("CNI_NETNS")?;
+fn enter_container(request: &Request) -> Result<()> {
+    enter(&File::open(&request.namespace).context("CNI_NETNS")?)
+}
+
+fn enter(namespace: &File) -> Result<()> {
     setns(namespace, CloneFlags::CLONE_NEWNET).context("enter CNI_NETNS")
+}
+
+/// Writes a parameter of the container's link, from inside.
+fn set(request: &Request, [family, parameter]: [&str; 2], value: &str) -> Result<()> {
+    let interface = &request.interface;
+    let path = format!("/proc/sys/net/{family}/conf/{interface}/{parameter}");
+    fs::write(path, value).context(parameter.to_owned())
 }

@@ -7,7 +7,8 @@ use std::os::fd::AsRawFd;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+    InfoData, InfoIpVlan, InfoKind, InfoMacVlan, InfoVeth, InfoVlan, IpVlanMode, LinkAttribute,
+    LinkFlags, LinkInfo, LinkMessage, MacVlanMode,
 };
 use netlink_packet_route::route::{
     RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
@@ -15,7 +16,7 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, route::RouteAddress};
 
 use crate::netlink::Link;
-use crate::request::Request;
+use crate::request::{Bridge, Interface, Request};
 
 /// Each end of a veth pair uses one queue. The kernel makes room for more unless told, and waits for
 /// RCU grace periods to leave that unused.
@@ -42,19 +43,64 @@ pub fn bridge(name: &str, gateway: Ipv4Addr) -> RouteNetlinkMessage {
 
 /// A new veth pair: the host's end on the bridge and up, the container's in its namespace. The
 /// kernel refuses to make the container's end up at once, as its peer is not there yet.
-pub fn veth(request: &Request, bridge: u32, namespace: &File) -> RouteNetlinkMessage {
+pub fn veth(
+    request: &Request,
+    bridge: &Bridge,
+    controller: u32,
+    namespace: &File,
+) -> RouteNetlinkMessage {
     let mut peer = named(&request.interface);
     peer.attributes
         .push(LinkAttribute::NetNsFd(namespace.as_raw_fd()));
     peer.attributes.extend(ONE_QUEUE);
-    let mut link = with_up(named(&request.host_interface));
-    link.attributes.push(LinkAttribute::Controller(bridge));
+    let mut link = with_up(named(&bridge.host_interface));
+    link.attributes.push(LinkAttribute::Controller(controller));
     link.attributes.extend(ONE_QUEUE);
     link.attributes.push(LinkAttribute::LinkInfo(vec![
         LinkInfo::Kind(InfoKind::Veth),
         LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
     ]));
     RouteNetlinkMessage::NewLink(link)
+}
+
+/// A new link in the container over one of the host.
+pub fn over(
+    request: &Request,
+    interface: &Interface,
+    lower: u32,
+    namespace: &File,
+) -> RouteNetlinkMessage {
+    let mut link = named(&request.interface);
+    link.attributes.extend([
+        LinkAttribute::Link(lower),
+        LinkAttribute::NetNsFd(namespace.as_raw_fd()),
+        LinkAttribute::LinkInfo(kind(interface)),
+    ]);
+    RouteNetlinkMessage::NewLink(link)
+}
+
+/// A new link over no other, up.
+pub fn dummy(name: &str) -> RouteNetlinkMessage {
+    let mut link = with_up(named(name));
+    link.attributes
+        .push(LinkAttribute::LinkInfo(kind(&Interface::Dummy)));
+    RouteNetlinkMessage::NewLink(link)
+}
+
+fn kind(interface: &Interface) -> Vec<LinkInfo> {
+    let (kind, data) = match interface {
+        Interface::Macvlan(_) => {
+            let mode = InfoMacVlan::Mode(MacVlanMode::Bridge);
+            (InfoKind::MacVlan, InfoData::MacVlan(vec![mode]))
+        }
+        Interface::Ipvlan(_) => {
+            let mode = InfoIpVlan::Mode(IpVlanMode::L2);
+            (InfoKind::IpVlan, InfoData::IpVlan(vec![mode]))
+        }
+        Interface::Vlan(_, id) => (InfoKind::Vlan, InfoData::Vlan(vec![InfoVlan::Id(*id)])),
+        Interface::Dummy => return vec![LinkInfo::Kind(InfoKind::Dummy)],
+    };
+    vec![LinkInfo::Kind(kind), LinkInfo::Data(data)]
 }
 
 /// A new address with its subnet's broadcast address.
