@@ -1,12 +1,12 @@
 //! A layout as a tar archive. Nothing of it is unpacked: its files are read into memory, those that a layout has.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path};
 
 use tar::{Archive, Builder, Entry, EntryType, Header};
-use tempfile::NamedTempFile;
 
 use super::super::error::{Error, Result};
 use super::super::manifest::{MOST_COMPONENT, MOST_METADATA};
@@ -27,7 +27,10 @@ const COMPRESSED: [(&[u8], &str); 4] = [
 /// archive.
 pub(super) fn save(files: &[(String, Bytes<'_>)], to: &Path) -> Result<()> {
     let failed = |e: io::Error| Error::file(to, "written", e);
-    let new = NamedTempFile::new_in(parent(to)).map_err(failed)?;
+    let new = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o644))
+        .tempfile_in(parent(to))
+        .map_err(failed)?;
     let mut archive = Builder::new(new);
     for (name, bytes) in files {
         let mut header = Header::new_ustar();
