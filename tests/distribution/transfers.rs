@@ -1,9 +1,11 @@
 //! Push and pull, and what other tools see.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::thread;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
 use weir_distribution::{Artifact, Interface, Metadata, Options, Reference};
 use weir_kit::{assert_contains, assert_lacks, component};
@@ -159,7 +161,10 @@ fn a_proposed_grant_comes_beside_the_plugin_and_is_not_in_force() -> Result<()> 
 #[test]
 fn only_a_plugin_of_this_weir_is_pushed_or_pulled() -> Result<()> {
     let (user, registry) = (User::new()?, Registry::start()?);
-    for (name, why) in [("stranger", "exports"), ("sockets", "wasi:sockets")] {
+    for (name, why) in [
+        ("stranger", "stranger:house/backdoor"),
+        ("sockets", "wasi:sockets"),
+    ] {
         let reference = registry.reference(&format!("plugins/{name}:1"));
         let file = component(name);
         let error = user.failure(&["plugin", "push", text(&file)?, &reference])?;
@@ -220,6 +225,37 @@ fn what_changed_in_the_registry_is_not_pulled() -> Result<()> {
         &["the component has digest", "instead of", component],
     );
     assert!(user.files()?.is_empty());
+    Ok(())
+}
+
+/// The rest of the upload meets a closed connection, which is an error and not a signal that ends weir.
+#[test]
+fn a_registry_that_hangs_up_during_an_upload_is_reported() -> Result<()> {
+    let user = User::new()?;
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let reference = format!("{}/plugins/labels:1", listener.local_addr()?);
+    let server = thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream?;
+            let mut head = [0; 4096];
+            let read = stream.read(&mut head)?;
+            let answer = match &head[..read.min(4)] {
+                b"HEAD" => "404 Not Found\r\n",
+                b"POST" => "202 Accepted\r\nlocation: /upload\r\n",
+                // Without an answer, and with the most of the body not read.
+                _ => return Ok(()),
+            };
+            let rest = "content-length: 0\r\nconnection: close\r\n\r\n";
+            stream.write_all(format!("HTTP/1.1 {answer}{rest}").as_bytes())?;
+        }
+        Ok::<_, std::io::Error>(())
+    });
+    let file = labels();
+    let error = user.failure(&["plugin", "push", text(&file)?, &reference])?;
+    assert_contains(&error, &["push `", "cannot be reached"]);
+    server
+        .join()
+        .map_err(|_| anyhow!("the server panicked"))??;
     Ok(())
 }
 
