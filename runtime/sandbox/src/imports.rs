@@ -45,6 +45,29 @@ pub struct Imports {
     pub refused: Vec<Refused>,
 }
 
+/// The names of all that a component imports and exports, such as `weir:cni/link@0.2.0`, in its own order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    pub imports: Vec<String>,
+    pub exports: Vec<String>,
+}
+
+impl Names {
+    pub(crate) fn of(engine: &Engine, component: &Component) -> Self {
+        let ty = component.component_type();
+        Self {
+            imports: ty
+                .imports(engine)
+                .map(|(name, _)| name.to_owned())
+                .collect(),
+            exports: ty
+                .exports(engine)
+                .map(|(name, _)| name.to_owned())
+                .collect(),
+        }
+    }
+}
+
 /// A forbidden import, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refused {

@@ -21,7 +21,7 @@ use super::codes;
 use super::compiler::Compiled;
 use super::component_cache;
 use super::contract;
-use super::imports::Imports;
+use super::imports::{Imports, Names};
 use super::installed::digest;
 use super::ipam::NoFurther;
 use super::request::About;
@@ -47,6 +47,7 @@ pub struct Inspection {
     /// The version of the contract that it is built for; none if it does not use the contract.
     pub contract: Option<String>,
     pub imports: Imports,
+    pub names: Names,
     pub compiled: Compiled,
 }
 
@@ -88,6 +89,7 @@ impl Sandbox {
             digest: digest(component),
             contract: contract::version(self.engine(), &loaded),
             imports: Imports::of(self.engine(), &loaded),
+            names: Names::of(self.engine(), &loaded),
             compiled,
         })
     }

@@ -77,7 +77,7 @@ pub use grants::{
     Broken, Fit, Invalid, Loaded, Origin, not_read, parse as parse_grant, read as read_grant,
     survey as survey_grants,
 };
-pub use imports::{Imports, Refused};
+pub use imports::{Imports, Names, Refused};
 pub use inspect::Inspection;
 pub use installed::{Installed, digest};
 pub use internal_policy::own_digest;

@@ -45,7 +45,7 @@ enum Command {
     /// Attach containers to networks and detach them, as a container runtime would.
     #[command(subcommand)]
     Net(net::Command),
-    /// Look at plugins, install and remove them.
+    /// Look at plugins, publish, install and remove them.
     #[command(subcommand)]
     Plugin(plugin::Command),
     /// Look at grants: what plugins may do on this node.
@@ -125,7 +125,14 @@ const ENDED_WITH_THE_READER: u8 = 128 + Signal::SIGPIPE as u8;
 /// Whether a command only reads and prints, so that it may end at any time.
 fn only_prints(command: &Command) -> bool {
     match command {
-        Command::Plugin(command) => !matches!(command, plugin::Command::Test(_)),
+        // A registry or a credential helper that hangs up is an error to report, not a signal that ends weir.
+        Command::Plugin(command) => !matches!(
+            command,
+            plugin::Command::Test(_)
+                | plugin::Command::Push(_)
+                | plugin::Command::Pull(_)
+                | plugin::Command::Save(_)
+        ),
         Command::Grants(command) => !matches!(command, grants::Command::Learn(_)),
         Command::Audit(_) => true,
         Command::Net(command) => matches!(

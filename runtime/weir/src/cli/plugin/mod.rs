@@ -1,13 +1,19 @@
-//! `weir plugin`: lists, inspects, writes, tests, installs and removes plugins.
+//! `weir plugin`: lists, inspects, writes, tests, publishes, installs and removes plugins.
 
 mod add;
+mod artifact;
 pub mod coverage;
 pub mod difference;
 mod inspect;
 mod list;
+mod load;
 mod native;
 mod new;
+mod pull;
+mod push;
+mod registry;
 mod remove;
+mod save;
 mod template;
 mod test;
 
@@ -26,6 +32,14 @@ pub enum Command {
     Inspect(inspect::Arguments),
     /// Compile a component and install it.
     Add(add::Arguments),
+    /// Upload a component to a registry, as an artifact that others can pull.
+    Push(push::Arguments),
+    /// Download a component from a registry into a file, to inspect and add it.
+    Pull(pull::Arguments),
+    /// Download an artifact as an OCI image layout, for nodes without a network.
+    Save(save::Arguments),
+    /// Take a component out of an OCI image layout into a file, to inspect and add it.
+    Load(load::Arguments),
     /// Remove an installed plugin.
     Remove(remove::Arguments),
     /// Print the entry of weir's configuration that lets a native plugin run, outside the sandbox.
@@ -42,6 +56,10 @@ pub fn run(command: Command) -> Result<Answer> {
         Command::List(format) => list::run(&*sandbox()?, format),
         Command::Inspect(arguments) => inspect::run(&*sandbox()?, &arguments),
         Command::Add(arguments) => add::run(&*sandbox()?, &arguments),
+        Command::Push(arguments) => push::run(&*sandbox()?, &arguments),
+        Command::Pull(arguments) => pull::run(&*sandbox()?, &arguments),
+        Command::Save(arguments) => save::run(&*sandbox()?, &arguments),
+        Command::Load(arguments) => load::run(&*sandbox()?, &arguments),
         Command::Remove(arguments) => remove::run(&*sandbox()?, &arguments),
         Command::Native(arguments) => native::run(&arguments),
         Command::New(arguments) => new::run(&arguments),

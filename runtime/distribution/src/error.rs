@@ -1,0 +1,154 @@
+//! Why an artifact was not moved.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use http::StatusCode;
+use weir_grant::document::Digest;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an artifact was not moved. Each says where, why, and what to do; the caller says what failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "`{text}` does not name an artifact: {why}; expected REGISTRY/NAME:TAG or REGISTRY/NAME@sha256:…, such as \
+         `registry.example.com/plugins/labels:1.2.0`"
+    )]
+    Reference { text: String, why: String },
+    #[error(
+        "registry `{host}` cannot be reached: {why}; check the name and the network, give --ca-file for a registry with an \
+         authority of its own, and --plain-http for one without TLS"
+    )]
+    Unreachable { host: String, why: String },
+    #[error("registry `{host}` did not answer within {}; try again, or give a longer --timeout", seconds(*.limit))]
+    Slow { host: String, limit: Duration },
+    #[error("not done within {}, the limit for the whole transfer; give a longer --timeout", seconds(*.limit))]
+    Deadline { limit: Duration },
+    #[error(
+        "`{url}` ended the download of {digest} after {received} of {size} bytes, {attempts} times; try again later"
+    )]
+    Truncated {
+        url: String,
+        digest: Digest,
+        received: u64,
+        size: u64,
+        attempts: u32,
+    },
+    #[error(
+        "`{url}` answers with more than {limit} bytes, the most for {what}: the registry is not to be trusted"
+    )]
+    TooLong {
+        url: String,
+        what: &'static str,
+        limit: u64,
+    },
+    #[error("`{url}` answers {status}{}", saying(.said))]
+    Status {
+        url: String,
+        status: StatusCode,
+        said: String,
+    },
+    #[error("`{url}` breaks the protocol of registries: {why}")]
+    Protocol { url: String, why: String },
+    #[error("`{url}` redirects to `{to}`: {why}")]
+    Redirect {
+        url: String,
+        to: String,
+        why: &'static str,
+    },
+    #[error(
+        "registry `{host}` wants credentials: {had}; `docker login {host}` stores some, or give --credentials FILE"
+    )]
+    Unauthorized { host: String, had: String },
+    #[error("registry `{host}` does not allow {action} `{repository}`: {had}{}", saying(.said))]
+    Forbidden {
+        host: String,
+        repository: String,
+        action: &'static str,
+        had: String,
+        said: String,
+    },
+    #[error("registry `{host}` has no `{name}`: check the name and the tag")]
+    Missing { host: String, name: String },
+    #[error("the credentials of `{from}` for registry `{host}` cannot be used: {why}")]
+    Credentials {
+        from: String,
+        host: String,
+        why: String,
+    },
+    #[error("the authorities in `{}` cannot be used: {why}; expected certificates as PEM", .file.display())]
+    Authorities { file: PathBuf, why: String },
+    #[error(
+        "{what} has digest {found} instead of {expected}: it was changed or damaged, and nothing of it is kept"
+    )]
+    Digest {
+        what: String,
+        expected: Digest,
+        found: Digest,
+    },
+    #[error(
+        "{what} has {found} bytes instead of the {expected} that its descriptor states, and nothing of it is kept"
+    )]
+    Size {
+        what: String,
+        expected: u64,
+        found: u64,
+    },
+    #[error(
+        "its component has {}, more than the {} that a plugin may have; it was not downloaded",
+        iec(*.size),
+        iec(*.limit)
+    )]
+    TooLarge { size: u64, limit: u64 },
+    #[error("{what}: {why}")]
+    NotAPlugin { what: &'static str, why: String },
+    #[error(
+        "it is an index, which names {} and is itself no plugin; give the digest of one manifest: REGISTRY/NAME@DIGEST",
+        listed(.manifests)
+    )]
+    Index { manifests: Vec<String> },
+    #[error("`{}` cannot be {done}: {why}", .path.display())]
+    File {
+        path: PathBuf,
+        done: &'static str,
+        why: String,
+    },
+    #[error("`{}` is not an image layout that weir reads: {why}", .path.display())]
+    Layout { path: PathBuf, why: String },
+}
+
+impl Error {
+    /// A file that cannot be read or written.
+    pub(crate) fn file(path: &Path, done: &'static str, why: impl Display) -> Self {
+        Self::File {
+            path: path.to_owned(),
+            done,
+            why: why.to_string(),
+        }
+    }
+}
+
+fn seconds(limit: Duration) -> String {
+    format!("{} s", limit.as_secs_f32())
+}
+
+fn saying(said: &str) -> String {
+    if said.is_empty() {
+        return String::new();
+    }
+    format!(", and says `{said}`")
+}
+
+fn iec(bytes: u64) -> String {
+    ByteSize::b(bytes).display().iec().to_string()
+}
+
+fn listed(manifests: &[String]) -> String {
+    if manifests.is_empty() {
+        return "nothing".to_owned();
+    }
+    manifests.join(", ")
+}

@@ -1,0 +1,70 @@
+//! Plugins as OCI artifacts: pushed to and pulled from a registry, saved as an image layout and loaded from one.
+//!
+//! Floor 7, beside `weir-pod`. A component becomes an [`Artifact`] of the layout that the WebAssembly working group of the CNCF
+//! describes, which `wkg`, `oras`, `skopeo` and the pages of registries read: a configuration
+//! (`application/vnd.wasm.config.v0+json`) with the names that the component imports, and one layer (`application/wasm`), the
+//! component. So what a plugin requests can be read without the component ([`Description`]). [`Registry`] moves artifacts,
+//! [`save`] and [`load`] are for nodes without a network.
+//!
+//! Who runs a registry, wrote an archive or is between is not trusted: what is read is bounded in size and time, every digest
+//! and size is checked, an index is never followed, and no secret is sent to another server than it is for.
+//!
+//! This crate does not know what a component is, and must not run one, install one or decide whether one may be installed. It
+//! writes no file but those that its caller names. It is not a part of an ADD.
+//!
+//! # Example
+//!
+//! ```
+//! use weir_distribution::{Artifact, Interface, Metadata, Reference, load, save};
+//! use weir_grant::Capability;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let reference: Reference = "registry.example.com/plugins/labels:1.2.0".parse()?;
+//! assert_eq!(reference.name(), "labels");
+//!
+//! let component = b"\0asm\x0d\0\x01\0".to_vec();
+//! let interface = Interface {
+//!     imports: vec!["weir:cni/link@0.2.0".to_owned()],
+//!     ..Interface::default()
+//! };
+//! let metadata = Metadata {
+//!     name: "labels".to_owned(),
+//!     ..Metadata::default()
+//! };
+//! let artifact = Artifact::new(component, interface, &metadata)?;
+//!
+//! # let directory = tempfile::tempdir()?;
+//! # let archive = directory.path().join("labels.tar");
+//! save(&artifact, &reference, &archive)?;
+//! let loaded = load(&archive)?;
+//! assert_eq!(loaded.digest(), artifact.digest());
+//! assert!(loaded.description.capabilities().contains(&Capability::Link));
+//! # Ok(())
+//! # }
+//! ```
+
+mod artifact;
+mod authorization;
+mod config;
+mod connection;
+mod credentials;
+mod error;
+mod layout;
+mod manifest;
+mod reference;
+mod registry;
+mod session;
+mod tls;
+
+#[cfg(test)]
+mod tests;
+
+pub use artifact::{Artifact, Description, GRANT, Metadata, OWN_ANNOTATIONS};
+pub use config::{Config, Interface};
+pub use connection::Limits;
+pub use credentials::Source as CredentialSource;
+pub use error::{Error, Result};
+pub use layout::{load, save};
+pub use manifest::{Descriptor, Manifest, digest};
+pub use reference::{Reference, Version};
+pub use registry::{Options, Registry};

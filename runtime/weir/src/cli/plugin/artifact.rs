@@ -1,0 +1,190 @@
+//! An artifact that came from a registry or a layout: what it says of itself, whether it is a plugin, and its files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Permissions;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Serialize;
+use tempfile::{Builder, NamedTempFile};
+use weir_distribution::{Artifact, Description, GRANT};
+use weir_grant::Capability;
+use weir_sandbox::{Inspection, Sandbox, parse_grant};
+
+use crate::cli::output::{capability_words, print_list, say, show};
+
+/// What an artifact says of itself.
+#[derive(Serialize)]
+pub struct Described {
+    /// The artifact's digest: that of its manifest, by which it can be pulled again.
+    artifact: String,
+    /// The component's digest, by which a grant names it.
+    component: String,
+    /// Of the component, in bytes.
+    size: u64,
+    capabilities: BTreeSet<Capability>,
+    annotations: BTreeMap<String, String>,
+    /// The grant that its author proposes, as YAML.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proposed_grant: Option<String>,
+}
+
+impl Described {
+    pub fn of(description: &Description) -> Self {
+        let component = description.manifest.component();
+        let mut annotations = description.annotations().clone();
+        annotations.remove(GRANT);
+        Self {
+            artifact: description.digest().to_string(),
+            component: component.digest.to_string(),
+            size: component.size,
+            capabilities: description.capabilities(),
+            annotations,
+            proposed_grant: description.grant().map(str::to_owned),
+        }
+    }
+
+    pub fn print(&self) {
+        say!("{:<11} {}", "artifact", self.artifact);
+        say!(
+            "{:<11} {}, {} bytes",
+            "component",
+            self.component,
+            self.size
+        );
+        let capabilities: Vec<Capability> = self.capabilities.iter().copied().collect();
+        let requested = match &capabilities[..] {
+            [] => "nothing".to_owned(),
+            capabilities => capability_words(capabilities),
+        };
+        say!("{:<11} {requested}", "requests");
+        let annotations = self.annotations.iter();
+        print_list(
+            "says",
+            annotations.map(|(key, value)| {
+                let key = key.strip_prefix("org.opencontainers.image.").unwrap_or(key);
+                format!("{key}: {value}")
+            }),
+        );
+    }
+
+    /// The proposed grant itself, where it is not written to a file.
+    pub fn print_grant(&self) {
+        let lines = self.proposed_grant.iter().flat_map(|grant| grant.lines());
+        print_list("proposes", lines);
+    }
+}
+
+/// Checks that an artifact is a plugin that this weir can run, as `weir plugin add` does, and that it requests what it says.
+pub fn check(sandbox: &Sandbox, artifact: &Artifact) -> Result<Inspection> {
+    let inspection = sandbox.inspect(&artifact.component).map_err(show)?;
+    inspection.check().map_err(show)?;
+    artifact.check_requests(inspection.imports.capabilities())?;
+    if let Some(grant) = artifact.description.grant() {
+        let grant = parse_grant(Path::new("the proposed grant"), grant).map_err(show)?;
+        let named = &grant.document.spec.plugin.digest;
+        ensure!(
+            named
+                .as_ref()
+                .is_none_or(|named| *named == inspection.digest),
+            "the proposed grant is for another component than the artifact's"
+        );
+    }
+    Ok(inspection)
+}
+
+/// The files of a pulled or loaded artifact.
+#[derive(Serialize)]
+pub struct Files {
+    component: PathBuf,
+    /// The grant that the author proposes, beside the component. It is not in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grant: Option<PathBuf>,
+}
+
+impl Files {
+    /// Checks that the files of an artifact can be written, before it is downloaded.
+    pub fn check_free(component: &Path, replace: bool) -> Result<()> {
+        for file in [component, &grant_beside(component)] {
+            if file.symlink_metadata().is_ok() && !replace {
+                bail!(
+                    "`{}` exists: give --replace, or the name of another file",
+                    file.display()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes an artifact's component, and the proposed grant beside it: both, or nothing.
+    pub fn write(artifact: &Artifact, component: &Path, replace: bool) -> Result<Self> {
+        Self::check_free(component, replace)?;
+        let beside = grant_beside(component);
+        let grant = artifact.description.grant();
+        if grant.is_none() && beside.exists() {
+            bail!(
+                "`{}` is the proposal for another component, and this artifact has none: remove it",
+                beside.display()
+            );
+        }
+        let staged = stage(component, &artifact.component)?;
+        let grant = match grant {
+            Some(grant) => Some(stage(&beside, grant.as_bytes())?),
+            None => None,
+        };
+        let has_grant = grant.is_some();
+        if let Some(grant) = grant {
+            settle(grant, &beside, replace)?;
+        }
+        settle(staged, component, replace)?;
+        Ok(Self {
+            component: component.to_owned(),
+            grant: has_grant.then_some(beside),
+        })
+    }
+
+    pub fn print(&self) {
+        let component = self.component.display();
+        say!("written to {component}");
+        if let Some(grant) = &self.grant {
+            let grant = grant.display();
+            say!(
+                "its author proposes the grant in {grant}, which is not in force: `weir plugin inspect {component} --grant {grant}`"
+            );
+        }
+        say!("`weir plugin add {component}` installs it");
+    }
+}
+
+fn grant_beside(component: &Path) -> PathBuf {
+    component.with_extension("grant.yaml")
+}
+
+/// Writes a file under a name of its own, which is removed if it gets no other.
+fn stage(file: &Path, content: &[u8]) -> Result<NamedTempFile> {
+    let context = || format!("write `{}`", file.display());
+    let directory = match file.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let mut staged = Builder::new()
+        .permissions(Permissions::from_mode(0o644))
+        .tempfile_in(directory)
+        .with_context(context)?;
+    staged.write_all(content).with_context(context)?;
+    Ok(staged)
+}
+
+/// Gives a written file its name.
+fn settle(staged: NamedTempFile, file: &Path, replace: bool) -> Result<()> {
+    let settled = if replace {
+        staged.persist(file)
+    } else {
+        staged.persist_noclobber(file)
+    };
+    let context = || format!("write `{}`", file.display());
+    settled.map_err(|error| error.error).with_context(context)?;
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! `weir plugin push`: uploads a component to a registry.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use jiff::Timestamp;
+use serde::Serialize;
+use weir_distribution::{Artifact, Interface, Metadata, OWN_ANNOTATIONS, Reference};
+use weir_sandbox::{Inspection, Sandbox};
+
+use super::artifact::{Described, check};
+use super::registry::RegistryArguments;
+use crate::cli::component::{inspect, name_of, read};
+use crate::cli::output::{Answer, Format, say, show};
+
+/// The prefix of the annotations that have an option or a value of the component's own.
+const IMAGE: &str = "org.opencontainers.image";
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The component's file.
+    file: PathBuf,
+    /// Where to push it: REGISTRY/NAME:TAG.
+    reference: Reference,
+    /// The URL of the plugin's source.
+    #[arg(long, value_name = "URL")]
+    source: Option<String>,
+    /// The plugin's licences, as an SPDX expression.
+    #[arg(long, value_name = "SPDX")]
+    licenses: Option<String>,
+    /// The plugin's version [default: what it says itself].
+    #[arg(long)]
+    version: Option<String>,
+    /// A further annotation. Can be given several times.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = annotation)]
+    annotation: Vec<(String, String)>,
+    /// The grant that you propose to the plugin's users: a file. They see it, and it is in force only if they install it.
+    #[arg(long, value_name = "FILE")]
+    grant: Option<PathBuf>,
+    #[command(flatten)]
+    registry: RegistryArguments,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Pushed {
+    reference: String,
+    #[serde(flatten)]
+    described: Described,
+}
+
+pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
+    let component = read(&arguments.file)?;
+    let inspection = inspect(sandbox, &arguments.file, &component)?;
+    let shown = arguments.file.display();
+    inspection
+        .check()
+        .map_err(|e| show(e.with_prefix(format_args!("`{shown}`"))))?;
+    let metadata = metadata(&inspection, arguments)?;
+    let names = &inspection.names;
+    let interface = Interface {
+        exports: names.exports.clone(),
+        imports: names.imports.clone(),
+        target: None,
+    };
+    let artifact = Artifact::new(component, interface, &metadata)?;
+    check(sandbox, &artifact)?;
+    let reference = &arguments.reference;
+    let registry = arguments.registry.open(reference)?;
+    registry
+        .push(&artifact)
+        .with_context(|| format!("push `{shown}` to `{reference}`"))?;
+    let pushed = Pushed {
+        reference: reference.to_string(),
+        described: Described::of(&artifact.description),
+    };
+    arguments.format.print(&pushed, |pushed| {
+        say!("pushed {shown} to {}", pushed.reference);
+        pushed.described.print();
+    })?;
+    Ok(Answer::Yes)
+}
+
+fn metadata(inspection: &Inspection, arguments: &Arguments) -> Result<Metadata> {
+    let shown = arguments.file.display();
+    let name = name_of(inspection, &arguments.file)
+        .with_context(|| format!("`{shown}` has no name: let the plugin report one"))?;
+    let about = inspection.about.as_ref().ok();
+    let own_version = || about.map(|about| about.version.clone());
+    let mut annotations: BTreeMap<String, String> = arguments.annotation.iter().cloned().collect();
+    let mut set = |key: &str, value: Option<String>| {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            annotations.insert(format!("{IMAGE}.{key}"), value);
+        }
+    };
+    set("source", arguments.source.clone());
+    set("licenses", arguments.licenses.clone());
+    set("version", arguments.version.clone().or_else(own_version));
+    set("description", about.map(|about| about.description.clone()));
+    let grant = match &arguments.grant {
+        Some(file) => {
+            let text = fs::read_to_string(file);
+            Some(text.with_context(|| format!("read `{}`", file.display()))?)
+        }
+        None => None,
+    };
+    Ok(Metadata {
+        name,
+        created: created()?,
+        annotations,
+        grant,
+    })
+}
+
+/// Now, or the time of `SOURCE_DATE_EPOCH`, with which the same component makes the same artifact.
+fn created() -> Result<Timestamp> {
+    let Ok(epoch) = env::var("SOURCE_DATE_EPOCH") else {
+        // Nobody needs fractions of it.
+        return Ok(Timestamp::from_second(Timestamp::now().as_second())?);
+    };
+    let seconds = epoch.parse().ok();
+    let time = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
+    time.with_context(|| {
+        format!(
+            "`SOURCE_DATE_EPOCH` is `{epoch}`; expected seconds since 1970, such as `1767225600`"
+        )
+    })
+}
+
+fn annotation(text: &str) -> Result<(String, String)> {
+    let Some((key, value)) = text.split_once('=').filter(|(key, _)| !key.is_empty()) else {
+        bail!("expected KEY=VALUE");
+    };
+    ensure!(
+        !OWN_ANNOTATIONS.contains(&key),
+        "weir sets this annotation itself"
+    );
+    Ok((key.to_owned(), value.to_owned()))
+}

@@ -1,0 +1,124 @@
+//! Credentials, where users and clusters keep them.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
+use anyhow::Result;
+use serde_json::json;
+use weir_kit::{assert_contains, assert_lacks};
+
+use crate::registry::Registry;
+use crate::{User, labels, text};
+
+/// `user:secret` in base64.
+const RIGHT: &str = "dXNlcjpzZWNyZXQ=";
+/// `user:other`
+const WRONG: &str = "dXNlcjpvdGhlcg==";
+
+/// A credential helper that is run with this in its shell.
+fn helper(user: &User, name: &str, script: &str) -> Result<()> {
+    let file = user.path("bin").join(format!("docker-credential-{name}"));
+    fs::write(&file, format!("#!/bin/sh\n{script}\n"))?;
+    Ok(fs::set_permissions(&file, Permissions::from_mode(0o755))?)
+}
+
+#[test]
+fn the_users_own_configuration_is_used() -> Result<()> {
+    let (user, registry) = (User::new()?, Registry::guarded()?);
+    let reference = registry.reference("plugins/labels:1");
+    let file = labels();
+    let push = ["plugin", "push", text(&file)?, &reference];
+    let error = user.failure(&push)?;
+    assert_contains(
+        &error,
+        &["wants credentials", "there is no", "docker login"],
+    );
+
+    let config = user.path(".docker/config.json");
+    let auths = |auth: &str| json!({ "auths": { registry.host(): { "auth": auth } } });
+    fs::write(&config, auths(WRONG).to_string())?;
+    let error = user.failure(&push)?;
+    assert_contains(&error, &["refuses those of user `user`", "config.json"]);
+    assert_lacks(&error, &["other", WRONG]);
+
+    fs::write(&config, auths(RIGHT).to_string())?;
+    user.json(&push)?;
+    user.json(&["plugin", "pull", &reference])?;
+    let error = user.failure(&["plugin", "pull", &reference, "--anonymous", "--replace"])?;
+    assert_contains(&error, &["none are to be used"]);
+    Ok(())
+}
+
+#[test]
+fn a_credential_helper_is_asked() -> Result<()> {
+    let (user, registry) = (User::new()?, Registry::guarded()?);
+    let reference = registry.reference("plugins/labels:1");
+    let file = labels();
+    let push = ["plugin", "push", text(&file)?, &reference];
+    let config = user.path(".docker/config.json");
+    let helpers = |name: &str| json!({ "credHelpers": { registry.host(): name } });
+    fs::write(&config, helpers("weir-test").to_string())?;
+    let error = user.failure(&push)?;
+    assert_contains(&error, &["credential helper cannot be run", "in PATH"]);
+    helper(&user, "weir-test", "echo broken >&2; exit 1")?;
+    assert_contains(
+        &user.failure(&push)?,
+        &["docker-credential-weir-test", "broken"],
+    );
+    helper(
+        &user,
+        "weir-test",
+        "echo 'credentials not found in native keychain'; exit 1",
+    )?;
+    assert_contains(&user.failure(&push)?, &["has none for it"]);
+    helper(
+        &user,
+        "weir-test",
+        &format!(
+            r#"[ "$1 $(cat)" = "get {}" ] && echo '{{"Username":"user","Secret":"secret"}}'"#,
+            registry.host()
+        ),
+    )?;
+    user.json(&push)?;
+    fs::write(&config, json!({ "credsStore": "weir-test" }).to_string())?;
+    user.json(&["plugin", "pull", &reference])?;
+    // A name that would lead to another program.
+    fs::write(&config, helpers("../../bin/evil").to_string())?;
+    let error = user.failure(&push)?;
+    assert_contains(
+        &error,
+        &["`../../bin/evil` is not the name of a credential helper"],
+    );
+    Ok(())
+}
+
+#[test]
+fn a_pull_secret_is_used_and_runs_no_helper() -> Result<()> {
+    let (user, registry) = (User::new()?, Registry::guarded()?);
+    let reference = registry.reference("plugins/labels:1");
+    let file = labels();
+    let secret = user.path("secret.json");
+    let marker = user.path("marker");
+    helper(&user, "evil", &format!("touch {}", marker.display()))?;
+    let evil = json!({
+        "credsStore": "evil",
+        "credHelpers": { registry.host(): "evil" },
+        "auths": { registry.host(): { "username": "user", "password": "secret" } },
+    });
+    fs::write(&secret, evil.to_string())?;
+    let push = ["plugin", "push", text(&file)?, &reference];
+    user.json(&[&push[..], &["--credentials", text(&secret)?]].concat())?;
+    assert!(!marker.exists());
+    let missing = [
+        "plugin",
+        "pull",
+        &reference,
+        "--credentials",
+        "/nonexistent",
+    ];
+    assert_contains(
+        &user.failure(&missing)?,
+        &["/nonexistent", "cannot be used"],
+    );
+    Ok(())
+}

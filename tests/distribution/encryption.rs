@@ -1,0 +1,43 @@
+//! TLS, with authorities of one's own and without.
+
+use anyhow::Result;
+use weir_kit::assert_contains;
+
+use crate::registry::Registry;
+use crate::{User, labels, text};
+
+#[test]
+fn an_authority_of_ones_own_is_trusted_if_it_is_given() -> Result<()> {
+    let (user, registry) = (User::new()?, Registry::encrypted()?);
+    let reference = registry.reference("plugins/labels:1");
+    let file = labels();
+    let authority = registry.authority();
+    let with = ["--ca-file", text(&authority)?];
+    let push = ["plugin", "push", text(&file)?, &reference];
+    user.json(&[&push[..], &with].concat())?;
+    user.json(&[&["plugin", "pull", &reference][..], &with].concat())?;
+    // Another authority.
+    let other = Registry::encrypted()?;
+    let other = other.authority();
+    let error = user.failure(&[
+        "plugin",
+        "pull",
+        &reference,
+        "x",
+        "--ca-file",
+        text(&other)?,
+    ])?;
+    assert_contains(&error, &["cannot be reached", "certificate", "--ca-file"]);
+    // Another name than that of the certificate.
+    let by_address = reference.replace("localhost", "127.0.0.1");
+    let error = user.failure(&[&["plugin", "pull", &by_address, "x"][..], &with].concat())?;
+    assert_contains(
+        &error,
+        &["cannot be reached", "certificate not valid for name"],
+    );
+    // Without TLS, which the registry does not speak.
+    let error = user.failure(&["plugin", "pull", &reference, "x"])?;
+    assert_contains(&error, &["400"]);
+    assert_eq!(user.files()?, ["labels.wasm"]);
+    Ok(())
+}

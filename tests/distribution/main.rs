@@ -1,0 +1,89 @@
+//! Plugins as OCI artifacts, with a real registry on this machine: Debian's `docker-registry`. What a registry that lies is
+//! answered is tested beside the code, in `runtime/distribution`.
+
+mod credentials;
+mod encryption;
+mod layouts;
+mod registry;
+mod transfers;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tempfile::TempDir;
+use weir_kit::{binary, component};
+
+/// A user of weir, with a home and a working directory.
+struct User {
+    home: TempDir,
+}
+
+impl User {
+    fn new() -> Result<Self> {
+        let home = TempDir::with_prefix("weir-test-")?;
+        for directory in ["work", "root", "bin", ".docker"] {
+            fs::create_dir(home.path().join(directory))?;
+        }
+        Ok(Self { home })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// A file of the working directory.
+    fn file(&self, name: &str) -> PathBuf {
+        self.path("work").join(name)
+    }
+
+    /// The names of all files in the working directory.
+    fn files(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(self.path("work"))? {
+            names.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn command(&self, words: &[&str]) -> Result<Output> {
+        let path = std::env::var("PATH")?;
+        let output = Command::new(binary())
+            .args(words)
+            .current_dir(self.path("work"))
+            .env_remove("DOCKER_CONFIG")
+            .env("PATH", format!("{}:{path}", self.path("bin").display()))
+            .env("HOME", self.home.path())
+            .env("WEIR_ROOT", self.path("root"))
+            // The same component makes the same artifact.
+            .env("SOURCE_DATE_EPOCH", "1767225600")
+            .output();
+        output.context("run weir")
+    }
+
+    /// Runs weir, which must succeed, and returns its output as JSON.
+    fn json(&self, words: &[&str]) -> Result<Value> {
+        let output = self.command(&[words, &["--output", "json"]].concat())?;
+        ensure!(output.status.success(), "{words:?}: {output:?}");
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    /// Runs weir, which must fail, and returns what it complains about.
+    fn failure(&self, words: &[&str]) -> Result<String> {
+        let output = self.command(words)?;
+        ensure!(output.status.code() == Some(1), "{words:?}: {output:?}");
+        Ok(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+fn text(path: &Path) -> Result<&str> {
+    path.to_str().context("a path of text")
+}
+
+/// A plugin of the examples.
+fn labels() -> PathBuf {
+    component("labels")
+}
