@@ -28,7 +28,9 @@ fn the_users_own_configuration_is_used() -> Result<()> {
     let reference = registry.reference("plugins/labels:1");
     let file = labels();
     let push = ["plugin", "push", text(&file)?, &reference];
-    let error = user.failure(&push)?;
+    // What fails before a component is there compiles none.
+    let pull = ["plugin", "pull", &reference];
+    let error = user.failure(&pull)?;
     assert_contains(
         &error,
         &["wants credentials", "there is no", "docker login"],
@@ -37,13 +39,13 @@ fn the_users_own_configuration_is_used() -> Result<()> {
     let config = user.path(".docker/config.json");
     let auths = |auth: &str| json!({ "auths": { registry.host(): { "auth": auth } } });
     fs::write(&config, auths(WRONG).to_string())?;
-    let error = user.failure(&push)?;
+    let error = user.failure(&pull)?;
     assert_contains(&error, &["refuses those of user `user`", "config.json"]);
     assert_lacks(&error, &["other", WRONG]);
 
     fs::write(&config, auths(RIGHT).to_string())?;
     user.json(&push)?;
-    user.json(&["plugin", "pull", &reference])?;
+    user.json(&pull)?;
     let error = user.failure(&["plugin", "pull", &reference, "--anonymous", "--replace"])?;
     assert_contains(&error, &["none are to be used"]);
     Ok(())
@@ -55,22 +57,27 @@ fn a_credential_helper_is_asked() -> Result<()> {
     let reference = registry.reference("plugins/labels:1");
     let file = labels();
     let push = ["plugin", "push", text(&file)?, &reference];
+    let pull = ["plugin", "pull", &reference];
     let config = user.path(".docker/config.json");
     let helpers = |name: &str| json!({ "credHelpers": { registry.host(): name } });
     fs::write(&config, helpers("weir-test").to_string())?;
-    let error = user.failure(&push)?;
-    assert_contains(&error, &["credential helper cannot be run", "in PATH"]);
-    helper(&user, "weir-test", "echo broken >&2; exit 1")?;
+    let error = user.failure(&pull)?;
+    assert_contains(&error, &["credential helper cannot be run", "in PATH?"]);
+    helper(
+        &user,
+        "weir-test",
+        "cat >/dev/null; echo broken >&2; exit 1",
+    )?;
     assert_contains(
-        &user.failure(&push)?,
+        &user.failure(&pull)?,
         &["docker-credential-weir-test", "broken"],
     );
     helper(
         &user,
         "weir-test",
-        "echo 'credentials not found in native keychain'; exit 1",
+        "cat >/dev/null; echo 'credentials not found in native keychain'; exit 1",
     )?;
-    assert_contains(&user.failure(&push)?, &["has none for it"]);
+    assert_contains(&user.failure(&pull)?, &["has none for it"]);
     helper(
         &user,
         "weir-test",
@@ -81,7 +88,7 @@ fn a_credential_helper_is_asked() -> Result<()> {
     )?;
     user.json(&push)?;
     fs::write(&config, json!({ "credsStore": "weir-test" }).to_string())?;
-    user.json(&["plugin", "pull", &reference])?;
+    user.json(&pull)?;
     // A name that would lead to another program.
     fs::write(&config, helpers("../../bin/evil").to_string())?;
     let error = user.failure(&push)?;

@@ -150,7 +150,13 @@ fn a_proposed_grant_comes_beside_the_plugin_and_is_not_in_force() -> Result<()> 
     let error = user.failure(&["plugin", "pull", &bare, "--replace"])?;
     assert_contains(&error, &["labels.grant.yaml", "remove it"]);
 
-    // What is no grant is not pushed.
+    // Neither the grant of another component nor what is no grant is pushed.
+    let other = user.file("other.yaml");
+    let digest = format!("digest: sha256:{}", "0".repeat(64));
+    let named = fs::read_to_string(&grant)?.replace("# digest: sha256:…", &digest);
+    fs::write(&other, named)?;
+    let error = user.failure(&[&push[..], &[text(&other)?]].concat())?;
+    assert_contains(&error, &["for another component"]);
     let broken = user.file("broken.yaml");
     fs::write(&broken, "kind: Nothing\n")?;
     let error = user.failure(&[&push[..], &[text(&broken)?]].concat())?;

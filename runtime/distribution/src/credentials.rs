@@ -195,7 +195,8 @@ fn look_up(config: Vec<u8>, reference: &Reference) -> Result<Option<Secret>, Str
 fn explain(error: &CredentialRetrievalError) -> String {
     match error {
         CredentialRetrievalError::HelperCommunicationError => {
-            "its credential helper cannot be run; is `docker-credential-…` in PATH?".to_owned()
+            "its credential helper cannot be run, or ended before it read the question; is `docker-credential-…` in PATH?"
+                .to_owned()
         }
         CredentialRetrievalError::MalformedHelperResponse => {
             "its credential helper did not answer with `Username` and `Secret`".to_owned()

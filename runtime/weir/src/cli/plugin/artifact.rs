@@ -77,22 +77,26 @@ impl Described {
     }
 }
 
-/// Checks that an artifact is a plugin that this weir can run, as `weir plugin add` does, and that it requests what it says.
+/// Checks that an artifact is a plugin that this weir can run, as `weir plugin add` does, and that it says what is so.
 pub fn check(sandbox: &Sandbox, artifact: &Artifact) -> Result<Inspection> {
     let inspection = sandbox.inspect(&artifact.component).map_err(show)?;
     inspection.check().map_err(show)?;
+    compare(artifact, &inspection)?;
+    Ok(inspection)
+}
+
+/// Checks that an artifact requests what its component imports, and proposes no grant for another.
+pub fn compare(artifact: &Artifact, inspection: &Inspection) -> Result<()> {
     artifact.check_requests(inspection.imports.capabilities())?;
     if let Some(grant) = artifact.description.grant() {
         let grant = parse_grant(Path::new("the proposed grant"), grant).map_err(show)?;
         let named = &grant.document.spec.plugin.digest;
         ensure!(
-            named
-                .as_ref()
-                .is_none_or(|named| *named == inspection.digest),
+            (named.as_ref()).is_none_or(|named| *named == inspection.digest),
             "the proposed grant is for another component than the artifact's"
         );
     }
-    Ok(inspection)
+    Ok(())
 }
 
 /// The files of a pulled or loaded artifact.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use weir_distribution::{Artifact, Interface, Metadata, OWN_ANNOTATIONS, Reference};
 use weir_sandbox::{Inspection, Sandbox};
 
-use super::artifact::{Described, check};
+use super::artifact::{Described, compare};
 use super::registry::RegistryArguments;
 use crate::cli::component::{inspect, name_of, read};
 use crate::cli::output::{Answer, Format, say, show};
@@ -69,7 +69,7 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
         target: None,
     };
     let artifact = Artifact::new(component, interface, &metadata)?;
-    check(sandbox, &artifact)?;
+    compare(&artifact, &inspection)?;
     let reference = &arguments.reference;
     let registry = arguments.registry.open(reference)?;
     registry
