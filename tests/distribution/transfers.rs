@@ -144,6 +144,12 @@ fn a_proposed_grant_comes_beside_the_plugin_and_is_not_in_force() -> Result<()> 
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert_contains(&shown, &["proposes", "kind: PluginGrant"]);
 
+    // A component that cannot be written leaves no proposal either.
+    fs::create_dir(user.file("directory"))?;
+    let error = user.failure(&["plugin", "pull", &reference, "directory", "--replace"])?;
+    assert_contains(&error, &["write `directory`"]);
+    assert!(!user.file("directory.grant.yaml").exists());
+
     // Another artifact without one does not leave this proposal beside another component.
     let bare = registry.reference("plugins/labels:1.3.0");
     user.json(&["plugin", "push", text(&file)?, &bare])?;

@@ -206,7 +206,10 @@ impl Session {
 
     /// Whether a URL is the registry's own: the same scheme, host and port.
     fn is_registry(&self, url: &Uri) -> bool {
-        url.scheme() == self.base.scheme() && url.authority() == self.base.authority()
+        url.scheme() == self.base.scheme()
+            && port(url) == port(&self.base)
+            && (url.host().zip(self.base.host()))
+                .is_some_and(|(host, own)| host.eq_ignore_ascii_case(own))
     }
 
     /// Where an answer sends its client.
@@ -335,6 +338,16 @@ fn with_path(url: &Uri, path: &str) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
+/// The port of a URL, which may leave out that of its scheme.
+fn port(url: &Uri) -> u16 {
+    let usual = if url.scheme() == Some(&Scheme::HTTPS) {
+        443
+    } else {
+        80
+    };
+    url.port_u16().unwrap_or(usual)
+}
+
 /// The URL of a server, for an error about it.
 pub(crate) fn shown(answer: &Answer) -> String {
     without_query(&answer.url)
@@ -345,4 +358,68 @@ pub(crate) fn with_parameter(url: &Uri, key: &str, value: &str) -> Option<Uri> {
     let path = url.path_and_query().map_or("/", PathAndQuery::as_str);
     let separator = if path.contains('?') { '&' } else { '?' };
     with_path(url, &format!("{path}{separator}{key}={value}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::connection::Limits;
+    use super::super::credentials::Source;
+    use super::super::tls;
+    use super::*;
+
+    fn session(plain_http: bool) -> Session {
+        let reference: Reference = "registry.example/a:1".parse().expect("valid");
+        let connection = Connection::new(
+            tls::trusting(None).expect("the system's authorities"),
+            Limits::default(),
+        );
+        let credentials = Credentials::find(&Source::Anonymous, &reference).expect("none");
+        let scheme = Scheme::HTTPS;
+        Session::new(
+            connection,
+            &reference,
+            credentials,
+            scheme,
+            plain_http,
+            Action::Pull,
+        )
+        .expect("a session")
+    }
+
+    #[test]
+    fn nothing_leads_from_tls_to_none_even_where_that_is_allowed() {
+        let url = |text: &'static str| Uri::from_static(text);
+        for plain_http in [false, true] {
+            let session = session(plain_http);
+            for target in ["http://registry.example/x", "http://localhost/x"] {
+                let refused = session.check_server(&session.base, &url(target));
+                let why = refused.expect_err(target).to_string();
+                assert!(why.contains("from TLS to none"), "{why}");
+            }
+            let elsewhere = session.check_server(&session.base, &url("https://other.example/x"));
+            assert!(elsewhere.is_ok());
+            let plain = url("http://registry.example/x");
+            let allowed = session.check_server(&plain, &url("http://other.example/x"));
+            assert_eq!(allowed.is_ok(), plain_http);
+        }
+    }
+
+    #[test]
+    fn only_the_same_scheme_host_and_port_are_the_registry() {
+        let session = session(false);
+        for (url, is_registry) in [
+            ("https://registry.example/v2/", true),
+            ("http://registry.example/v2/", false),
+            ("https://registry.example:444/v2/", false),
+            ("https://registry.example.evil/v2/", false),
+            ("https://REGISTRY.example:443/v2/", true),
+            ("https://registry.example@evil.example/v2/", false),
+        ] {
+            assert_eq!(
+                session.is_registry(&Uri::from_static(url)),
+                is_registry,
+                "{url}"
+            );
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! An artifact that came from a registry or a layout: what it says of itself, whether it is a plugin, and its files.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::Permissions;
+use std::fs::{self, Permissions};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -122,7 +122,8 @@ impl Files {
         Ok(())
     }
 
-    /// Writes an artifact's component, and the proposed grant beside it: both, or nothing.
+    /// Writes an artifact's component, and the proposed grant beside it: both, or nothing. A kill can leave the proposal alone,
+    /// which allows nothing.
     pub fn write(artifact: &Artifact, component: &Path, replace: bool) -> Result<Self> {
         Self::check_free(component, replace)?;
         let beside = grant_beside(component);
@@ -142,7 +143,13 @@ impl Files {
         if let Some(grant) = grant {
             settle(grant, &beside, replace)?;
         }
-        settle(staged, component, replace)?;
+        if let Err(error) = settle(staged, component, replace) {
+            // Written just now, for nothing. The error says why.
+            if has_grant {
+                let _ = fs::remove_file(&beside);
+            }
+            return Err(error);
+        }
         Ok(Self {
             component: component.to_owned(),
             grant: has_grant.then_some(beside),
