@@ -129,7 +129,7 @@ pub fn check<C>(request: &Request<C>, previous: &AddResult) -> Result<Veth, Erro
     )))
 }
 
-/// Fails unless the attachment is as ADD left it: the pair, as [`check`] has it, and the previous result's addresses and
+/// Fails unless the attachment is as ADD left it: the pair, as [`check()`] has it, and the previous result's addresses and
 /// routes. Returns the pair. Errors: [`NOT_AS_ATTACHED`](crate::codes::NOT_AS_ATTACHED).
 pub fn attached<C>(request: &Request<C>) -> Result<Veth, Error> {
     let previous = check::previous(request)?;
