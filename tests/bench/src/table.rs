@@ -72,15 +72,18 @@ fn heading(surroundings: &Surroundings, measured: &Measured) -> String {
     )
 }
 
-/// What is said of the virtual machine, in one line.
+/// What is said of the virtual machine.
 fn in_machine(measured: &Measured) -> String {
     let Some(why) = &measured.machine_failed else {
-        let runs = measured
-            .samples
-            .time(Quantity::VlanAdd, Contender::Weir)
-            .len();
+        let samples = &measured.samples;
+        let runs = samples.time(Quantity::VlanAdd, Contender::Weir).len();
+        let missing = if samples.has(Quantity::DummyAdd, Contender::Reference) {
+            ""
+        } else {
+            ";\nWEIR_REFERENCE=DIR names a directory with the reference's dummy, which Debian lacks"
+        };
         return format!(
-            "vlan, ipvlan and dummy: with host-local, in a virtual machine whose clock counts instructions, {runs} runs"
+            "vlan, ipvlan and dummy: with host-local, in a virtual machine whose clock counts instructions, {runs} runs{missing}"
         );
     };
     let why = why.lines().next().unwrap_or_default();
