@@ -8,7 +8,7 @@ use serde_json::json;
 use weir_kit::{assert_contains, assert_lacks};
 
 use crate::registry::Registry;
-use crate::{User, labels, text};
+use crate::{Case, User, text};
 
 /// `user:secret` in base64.
 const RIGHT: &str = "dXNlcjpzZWNyZXQ=";
@@ -24,9 +24,12 @@ fn helper(user: &User, name: &str, script: &str) -> Result<()> {
 
 #[test]
 fn the_users_own_configuration_is_used() -> Result<()> {
-    let (user, registry) = (User::new()?, Registry::guarded()?);
-    let reference = registry.reference("plugins/labels:1");
-    let file = labels();
+    let Case {
+        user,
+        registry,
+        reference,
+        file,
+    } = Case::of(Registry::guarded()?)?;
     let push = ["plugin", "push", text(&file)?, &reference];
     // What fails before a component is there compiles none.
     let pull = ["plugin", "pull", &reference];
@@ -53,9 +56,12 @@ fn the_users_own_configuration_is_used() -> Result<()> {
 
 #[test]
 fn a_credential_helper_is_asked() -> Result<()> {
-    let (user, registry) = (User::new()?, Registry::guarded()?);
-    let reference = registry.reference("plugins/labels:1");
-    let file = labels();
+    let Case {
+        user,
+        registry,
+        reference,
+        file,
+    } = Case::of(Registry::guarded()?)?;
     let push = ["plugin", "push", text(&file)?, &reference];
     let pull = ["plugin", "pull", &reference];
     let config = user.path(".docker/config.json");
@@ -101,9 +107,12 @@ fn a_credential_helper_is_asked() -> Result<()> {
 
 #[test]
 fn a_pull_secret_is_used_and_runs_no_helper() -> Result<()> {
-    let (user, registry) = (User::new()?, Registry::guarded()?);
-    let reference = registry.reference("plugins/labels:1");
-    let file = labels();
+    let Case {
+        user,
+        registry,
+        reference,
+        file,
+    } = Case::of(Registry::guarded()?)?;
     let secret = user.path("secret.json");
     let marker = user.path("marker");
     helper(&user, "evil", &format!("touch {}", marker.display()))?;

@@ -4,13 +4,16 @@ use anyhow::Result;
 use weir_kit::assert_contains;
 
 use crate::registry::Registry;
-use crate::{User, labels, text};
+use crate::{Case, text};
 
 #[test]
 fn an_authority_of_ones_own_is_trusted_if_it_is_given() -> Result<()> {
-    let (user, registry) = (User::new()?, Registry::encrypted()?);
-    let reference = registry.reference("plugins/labels:1");
-    let file = labels();
+    let Case {
+        user,
+        registry,
+        reference,
+        file,
+    } = Case::of(Registry::encrypted()?)?;
     let authority = registry.authority();
     let with = ["--ca-file", text(&authority)?];
     let push = ["plugin", "push", text(&file)?, &reference];

@@ -6,13 +6,16 @@ use anyhow::Result;
 use weir_kit::assert_contains;
 
 use crate::registry::Registry;
-use crate::{User, labels, text};
+use crate::{Case, text};
 
 #[test]
 fn an_artifact_is_saved_carried_and_loaded() -> Result<()> {
-    let (user, registry) = (User::new()?, Registry::start()?);
-    let reference = registry.reference("plugins/labels:1.2.0");
-    let file = labels();
+    let Case {
+        user,
+        registry,
+        reference,
+        file,
+    } = Case::of(Registry::start()?)?;
     let pushed = user.json(&["plugin", "push", text(&file)?, &reference])?;
     for layout in ["labels.tar", "layout"] {
         let saved = user.json(&["plugin", "save", &reference, layout])?;
@@ -33,9 +36,12 @@ fn an_artifact_is_saved_carried_and_loaded() -> Result<()> {
 
 #[test]
 fn a_layout_that_was_changed_leaves_nothing() -> Result<()> {
-    let (user, registry) = (User::new()?, Registry::start()?);
-    let reference = registry.reference("plugins/labels:1.2.0");
-    let file = labels();
+    let Case {
+        user,
+        registry: _registry,
+        reference,
+        file,
+    } = Case::of(Registry::start()?)?;
     let pushed = user.json(&["plugin", "push", text(&file)?, &reference])?;
     user.json(&["plugin", "save", &reference, "layout"])?;
     let digest = pushed["component"].as_str().unwrap_or_default();

@@ -49,9 +49,10 @@ impl User {
         Ok(names)
     }
 
-    fn command(&self, words: &[&str]) -> Result<Output> {
+    fn command(&self, words: &[&str]) -> Result<Command> {
         let path = std::env::var("PATH")?;
-        let output = Command::new(binary())
+        let mut command = Command::new(binary());
+        command
             .args(words)
             .current_dir(self.path("work"))
             .env_remove("DOCKER_CONFIG")
@@ -59,21 +60,24 @@ impl User {
             .env("HOME", self.home.path())
             .env("WEIR_ROOT", self.path("root"))
             // The same component makes the same artifact.
-            .env("SOURCE_DATE_EPOCH", "1767225600")
-            .output();
-        output.context("run weir")
+            .env("SOURCE_DATE_EPOCH", "1767225600");
+        Ok(command)
+    }
+
+    fn output(&self, words: &[&str]) -> Result<Output> {
+        self.command(words)?.output().context("run weir")
     }
 
     /// Runs weir, which must succeed, and returns its output as JSON.
     fn json(&self, words: &[&str]) -> Result<Value> {
-        let output = self.command(&[words, &["--output", "json"]].concat())?;
+        let output = self.output(&[words, &["--output", "json"]].concat())?;
         ensure!(output.status.success(), "{words:?}: {output:?}");
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
     /// Runs weir, which must fail, and returns what it complains about.
     fn failure(&self, words: &[&str]) -> Result<String> {
-        let output = self.command(words)?;
+        let output = self.output(words)?;
         ensure!(output.status.code() == Some(1), "{words:?}: {output:?}");
         Ok(String::from_utf8_lossy(&output.stderr).into_owned())
     }
@@ -83,7 +87,21 @@ fn text(path: &Path) -> Result<&str> {
     path.to_str().context("a path of text")
 }
 
-/// A plugin of the examples.
-fn labels() -> PathBuf {
-    component("labels")
+/// A user, a registry, and a plugin of the examples to be pushed there.
+struct Case {
+    user: User,
+    registry: registry::Registry,
+    reference: String,
+    file: PathBuf,
+}
+
+impl Case {
+    fn of(registry: registry::Registry) -> Result<Self> {
+        Ok(Self {
+            user: User::new()?,
+            reference: registry.reference("plugins/labels:1.2.0"),
+            registry,
+            file: component("labels"),
+        })
+    }
 }

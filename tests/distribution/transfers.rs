@@ -1,6 +1,6 @@
 //! Push and pull, and what other tools see.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
@@ -11,13 +11,16 @@ use weir_distribution::{Artifact, Interface, Metadata, Options, Reference};
 use weir_kit::{assert_contains, assert_lacks, component};
 
 use crate::registry::{Registry, overwrite, skopeo};
-use crate::{User, labels, text};
+use crate::{Case, User, text};
 
 #[test]
 fn a_plugin_is_pushed_pulled_and_installed() -> Result<()> {
-    let (user, registry) = (User::new()?, Registry::start()?);
-    let reference = registry.reference("plugins/labels:1.2.0");
-    let file = labels();
+    let Case {
+        user,
+        registry,
+        reference,
+        file,
+    } = Case::of(Registry::start()?)?;
     let push = [
         "plugin",
         "push",
@@ -69,11 +72,38 @@ fn a_plugin_is_pushed_pulled_and_installed() -> Result<()> {
     Ok(())
 }
 
+/// The other commands are tried in `standard_output`, without a registry.
+#[test]
+fn a_full_disk_is_told() -> Result<()> {
+    let Case {
+        user,
+        reference,
+        file,
+        ..
+    } = &Case::of(Registry::start()?)?;
+    for words in [
+        ["plugin", "push", text(file)?, reference],
+        ["plugin", "pull", reference, "pulled.wasm"],
+        ["plugin", "save", reference, "saved.tar"],
+        ["plugin", "load", "saved.tar", "loaded.wasm"],
+    ] {
+        let full = File::options().write(true).open("/dev/full")?;
+        let output = user.command(&words)?.stdout(full).output()?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_contains(&errors, &["cannot write to standard output: No space left"]);
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {errors}");
+    }
+    Ok(())
+}
+
 #[test]
 fn other_tools_read_what_is_pushed() -> Result<()> {
-    let (user, registry) = (User::new()?, Registry::start()?);
-    let reference = registry.reference("plugins/labels:1.2.0");
-    let file = labels();
+    let Case {
+        user,
+        registry,
+        reference,
+        file,
+    } = Case::of(Registry::start()?)?;
     let pushed = user.json(&["plugin", "push", text(&file)?, &reference])?;
     let docker = format!("docker://{reference}");
     let raw = skopeo(&["inspect", "--tls-verify=false", "--raw", &docker])?;
@@ -104,9 +134,12 @@ fn other_tools_read_what_is_pushed() -> Result<()> {
 
 #[test]
 fn what_a_plugin_requests_is_shown_without_it() -> Result<()> {
-    let (user, registry) = (User::new()?, Registry::start()?);
-    let reference = registry.reference("plugins/labels:1.2.0");
-    let file = labels();
+    let Case {
+        user,
+        registry,
+        reference,
+        file,
+    } = Case::of(Registry::start()?)?;
     let pushed = user.json(&["plugin", "push", text(&file)?, &reference])?;
     // The registry has lost it.
     let component = pushed["component"].as_str().unwrap_or_default();
@@ -126,9 +159,12 @@ fn what_a_plugin_requests_is_shown_without_it() -> Result<()> {
 
 #[test]
 fn a_proposed_grant_comes_beside_the_plugin_and_is_not_in_force() -> Result<()> {
-    let (user, registry) = (User::new()?, Registry::start()?);
-    let reference = registry.reference("plugins/labels:1.2.0");
-    let file = labels();
+    let Case {
+        user,
+        registry,
+        reference,
+        file,
+    } = Case::of(Registry::start()?)?;
     let grant = weir_kit::house().join("examples/labels/grant.yaml");
     let push = ["plugin", "push", text(&file)?, &reference, "--grant"];
     user.json(&[&push[..], &[text(&grant)?]].concat())?;
@@ -140,7 +176,7 @@ fn a_proposed_grant_comes_beside_the_plugin_and_is_not_in_force() -> Result<()> 
     assert_eq!(fs::read(user.file("labels.grant.yaml"))?, fs::read(&grant)?);
     let added = user.json(&["plugin", "add", "labels.wasm"])?;
     assert_eq!(added["granted"], false, "{added:#}");
-    let shown = user.command(&["plugin", "pull", &reference, "--describe"])?;
+    let shown = user.output(&["plugin", "pull", &reference, "--describe"])?;
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert_contains(&shown, &["proposes", "kind: PluginGrant"]);
 
@@ -208,7 +244,11 @@ fn an_artifact_that_hides_a_capability_is_not_pulled() -> Result<()> {
         imports: vec!["weir:cni/log@0.2.0".to_owned()],
         ..Interface::default()
     };
-    let artifact = Artifact::new(fs::read(labels())?, interface, &Metadata::default())?;
+    let artifact = Artifact::new(
+        fs::read(component("labels"))?,
+        interface,
+        &Metadata::default(),
+    )?;
     weir_distribution::Registry::new(&reference, Options::default())?.push(&artifact)?;
     let error = user.failure(&["plugin", "pull", &reference.to_string()])?;
     assert_contains(
@@ -221,9 +261,12 @@ fn an_artifact_that_hides_a_capability_is_not_pulled() -> Result<()> {
 
 #[test]
 fn what_changed_in_the_registry_is_not_pulled() -> Result<()> {
-    let (user, registry) = (User::new()?, Registry::start()?);
-    let reference = registry.reference("plugins/labels:1");
-    let file = labels();
+    let Case {
+        user,
+        registry,
+        reference,
+        file,
+    } = Case::of(Registry::start()?)?;
     let pushed = user.json(&["plugin", "push", text(&file)?, &reference])?;
     let mut changed = fs::read(&file)?;
     if let Some(last) = changed.last_mut() {
@@ -262,7 +305,7 @@ fn a_registry_that_hangs_up_during_an_upload_is_reported() -> Result<()> {
         }
         Ok::<_, std::io::Error>(())
     });
-    let file = labels();
+    let file = component("labels");
     let error = user.failure(&["plugin", "push", text(&file)?, &reference])?;
     assert_contains(&error, &["push `", "cannot be reached"]);
     server
@@ -283,10 +326,10 @@ fn what_is_not_there_is_named() -> Result<()> {
     };
     let error = user.failure(&["plugin", "pull", &away])?;
     assert_contains(&error, &[&away, "cannot be reached"]);
-    let file = labels();
+    let file = component("labels");
     let error = user.failure(&["plugin", "push", text(&file)?, &away])?;
     assert_contains(&error, &["push `", &away, "cannot be reached"]);
-    let wrong = user.command(&["plugin", "pull", "labels:1"])?;
+    let wrong = user.output(&["plugin", "pull", "labels:1"])?;
     assert_eq!(wrong.status.code(), Some(2));
     let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert_contains(&said, &["names no registry", "REGISTRY/NAME:TAG"]);

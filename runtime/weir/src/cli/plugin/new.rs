@@ -274,7 +274,13 @@ mod tests {
             assert!(check_type("mtu-clamp", &project).is_ok());
             // These are words of comments.
             assert!(check_type("the", &project).is_ok());
-            for name in ["self", "config", "request", "result", "plugin", "error"] {
+            // The trait that a project of this kind implements.
+            let is_main = project
+                .files
+                .iter()
+                .any(|(_, text)| text.contains("impl MainPlugin"));
+            let kind = if is_main { "main-plugin" } else { "plugin" };
+            for name in ["self", "config", "request", "result", kind, "error"] {
                 let error = check_type(name, &project).map_err(|error| error.to_string());
                 assert!(
                     error.is_err_and(|error| error.contains("choose another")),
