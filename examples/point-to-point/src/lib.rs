@@ -28,6 +28,7 @@ impl MainConfig for Config {
 
 impl MainPlugin for PointToPoint {
     type Config = Config;
+    const KIND: &str = "veth";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let mut result = request.config.ipam.assign(veth::CONTAINER_INTERFACE)?;

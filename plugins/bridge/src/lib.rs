@@ -29,6 +29,7 @@ const CONTAINER_INTERFACE: u32 = 2;
 
 impl MainPlugin for Bridge {
     type Config = Config;
+    const KIND: &str = "veth";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;

@@ -8,7 +8,7 @@ mod tests;
 
 use weir_sdk::config::{DnsKeys, Ipam};
 use weir_sdk::link::{NewKind, NewLink};
-use weir_sdk::{AddResult, Error, MainConfig, MainPlugin, Namespace, Request, check, interface};
+use weir_sdk::{AddResult, Error, MainConfig, MainPlugin, Namespace, Request, interface};
 
 /// The plugin.
 pub struct Dummy;
@@ -34,11 +34,9 @@ impl MainConfig for Config {
     }
 }
 
-/// The kind of the interface.
-const KIND: &str = "dummy";
-
 impl MainPlugin for Dummy {
     type Config = Config;
+    const KIND: &str = "dummy";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;
@@ -49,14 +47,6 @@ impl MainPlugin for Dummy {
         interface::configure(ifname, &assigned)?;
         let interface = interface::of_container(&link, request.sandbox);
         Ok(interface::result(interface, assigned, &config.dns))
-    }
-
-    fn del(request: &Request<Config>) -> Result<(), Error> {
-        interface::delete_own(request, KIND)
-    }
-
-    fn check(request: &Request<Config>) -> Result<(), Error> {
-        check::attached(request, KIND).map(drop)
     }
 }
 

@@ -17,11 +17,9 @@ use config::Config;
 /// The plugin.
 pub struct Ipvlan;
 
-/// The kind of the container's interface.
-const KIND: &str = "ipvlan";
-
 impl MainPlugin for Ipvlan {
     type Config = Config;
+    const KIND: &str = "ipvlan";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;
@@ -46,13 +44,9 @@ impl MainPlugin for Ipvlan {
         Ok(lower::result(&request, &link, assigned, &config.dns))
     }
 
-    fn del(request: &Request<Config>) -> Result<(), Error> {
-        interface::delete_own(request, KIND)
-    }
-
     fn check(request: &Request<Config>) -> Result<(), Error> {
         let config = &request.config;
-        let link = lower::check(request, request.config.master(), KIND)?;
+        let link = lower::check(request, request.config.master(), Self::KIND)?;
         match link.details {
             Details::Ipvlan(mode) => check::property(&link, "mode", config.mode()?, mode),
             _ => Ok(()),

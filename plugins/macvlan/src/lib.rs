@@ -18,11 +18,9 @@ use config::Config;
 /// The plugin.
 pub struct Macvlan;
 
-/// The kind of the container's interface.
-const KIND: &str = "macvlan";
-
 impl MainPlugin for Macvlan {
     type Config = Config;
+    const KIND: &str = "macvlan";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;
@@ -41,13 +39,9 @@ impl MainPlugin for Macvlan {
         Ok(lower::result(&request, &link, assigned, &config.dns))
     }
 
-    fn del(request: &Request<Config>) -> Result<(), Error> {
-        interface::delete_own(request, KIND)
-    }
-
     fn check(request: &Request<Config>) -> Result<(), Error> {
         let config = &request.config;
-        let link = lower::check(request, request.config.master(), KIND)?;
+        let link = lower::check(request, request.config.master(), Self::KIND)?;
         match link.details {
             Details::Macvlan(mode) => check::property(&link, "mode", config.mode()?, mode),
             _ => Ok(()),

@@ -22,6 +22,7 @@ pub struct Ptp;
 
 impl MainPlugin for Ptp {
     type Config = Config;
+    const KIND: &str = "veth";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;

@@ -16,11 +16,9 @@ use config::Config;
 /// The plugin.
 pub struct Tap;
 
-/// The kind of the interface.
-const KIND: &str = "tun";
-
 impl MainPlugin for Tap {
     type Config = Config;
+    const KIND: &str = "tun";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;
@@ -45,12 +43,8 @@ impl MainPlugin for Tap {
         Ok(interface::result(interface, assigned, &config.dns))
     }
 
-    fn del(request: &Request<Config>) -> Result<(), Error> {
-        interface::delete_own(request, KIND)
-    }
-
     fn check(request: &Request<Config>) -> Result<(), Error> {
-        let link = check::attached(request, KIND)?;
+        let link = check::attached(request, Self::KIND)?;
         match bridge(&request.config)? {
             Some(bridge) if link.master != Some(bridge.index) => Err(wrong(format!(
                 "`{}` is not a port of bridge `{}`",

@@ -18,11 +18,9 @@ use config::Config;
 /// The plugin.
 pub struct Vlan;
 
-/// The kind of the container's interface.
-const KIND: &str = "vlan";
-
 impl MainPlugin for Vlan {
     type Config = Config;
+    const KIND: &str = "vlan";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;
@@ -33,13 +31,9 @@ impl MainPlugin for Vlan {
         Ok(lower::result(&request, &link, assigned, &config.dns))
     }
 
-    fn del(request: &Request<Config>) -> Result<(), Error> {
-        interface::delete_own(request, KIND)
-    }
-
     fn check(request: &Request<Config>) -> Result<(), Error> {
         let config = &request.config;
-        let link = lower::check(request, request.config.master(), KIND)?;
+        let link = lower::check(request, request.config.master(), Self::KIND)?;
         if let Details::Vlan(id) = link.details {
             check::property(&link, "VLAN", config.vlan()?, id)?;
         }

@@ -6,6 +6,7 @@ use weir_cni::{AddResult, Error};
 use crate::config::Ipam;
 use crate::plugin::Plugin;
 use crate::request::{GcRequest, Request, StatusRequest};
+use crate::{check, interface};
 
 /// The configuration of a [`MainPlugin`].
 pub trait MainConfig: DeserializeOwned {
@@ -33,15 +34,26 @@ pub trait MainPlugin {
     /// The plugin's own configuration.
     type Config: MainConfig;
 
+    /// The kernel's name of the kind of the interface that `add` makes, such as `macvlan`.
+    const KIND: &'static str;
+
     /// ADD: makes the interface and gives it its addresses. See [`Plugin::add`].
     fn add(request: Request<Self::Config>) -> Result<AddResult, Error>;
 
     /// DEL: removes what `add` made. Must succeed when there is nothing left to remove. Where it fails, the addresses stay
     /// assigned.
-    fn del(request: &Request<Self::Config>) -> Result<(), Error>;
+    ///
+    /// By default it is [`interface::delete_own`].
+    fn del(request: &Request<Self::Config>) -> Result<(), Error> {
+        interface::delete_own(request, Self::KIND)
+    }
 
     /// CHECK: fails when the attachment is not as the previous result says. See [`Plugin::check`].
-    fn check(request: &Request<Self::Config>) -> Result<(), Error>;
+    ///
+    /// By default it is [`check::attached`](crate::check::attached()).
+    fn check(request: &Request<Self::Config>) -> Result<(), Error> {
+        check::attached(request, Self::KIND).map(drop)
+    }
 
     /// STATUS: fails when the plugin itself cannot serve an ADD now.
     fn status(request: &StatusRequest<Self::Config>) -> Result<(), Error> {

@@ -27,6 +27,7 @@ impl MainConfig for Config {
 
 impl MainPlugin for {{type}} {
     type Config = Config;
+    const KIND: &str = "veth";
 
     // What it makes before an error is removed by weir, and the addresses are released. They are also released after `del`.
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
