@@ -31,22 +31,14 @@ impl Answer<ByLink, Device> for Linux {
 /// The device at a PCI address. Errors: `NotFound`, `Invalid`.
 impl Answer<ByPciAddress, Device> for Linux {
     fn answer(&mut self, permit: &Permit<ByPciAddress>) -> Result<Device> {
-        let address = &permit.operation().address;
-        let sysfs = Sysfs(self.paths.sysfs());
-        check_pci_address(address)
-            .and_then(|()| sysfs.on_bus("pci", address))
-            .while_doing(format_args!("read the device at PCI address `{address}`"))
+        PCI.device(self, &permit.operation().address)
     }
 }
 
 /// The device of a name on the auxiliary bus. Errors: `NotFound`, `Invalid`.
 impl Answer<ByAuxiliaryName, Device> for Linux {
     fn answer(&mut self, permit: &Permit<ByAuxiliaryName>) -> Result<Device> {
-        let name = &permit.operation().name;
-        let sysfs = Sysfs(self.paths.sysfs());
-        check_auxiliary_name(name)
-            .and_then(|()| sysfs.on_bus("auxiliary", name))
-            .while_doing(format_args!("read the auxiliary device `{name}`"))
+        AUXILIARY.device(self, &permit.operation().name)
     }
 }
 
@@ -58,6 +50,38 @@ impl Answer<ByKernelPath, Device> for Linux {
         check_kernel_path(path)
             .and_then(|below| sysfs.at(below))
             .while_doing(format_args!("read the device at `{path}`"))
+    }
+}
+
+/// A bus whose devices have names.
+struct Bus {
+    /// Its directory below `/sys/bus`.
+    directory: &'static str,
+    /// What an error calls a device there, before its name.
+    a_device: &'static str,
+    /// Checks that text can be a device's name there. Errors: `Invalid`.
+    check: fn(&str) -> Result<()>,
+}
+
+const PCI: Bus = Bus {
+    directory: "pci",
+    a_device: "the device at PCI address",
+    check: check_pci_address,
+};
+
+const AUXILIARY: Bus = Bus {
+    directory: "auxiliary",
+    a_device: "the auxiliary device",
+    check: check_auxiliary_name,
+};
+
+impl Bus {
+    /// The device of that name. Errors: `NotFound`, `Invalid`.
+    fn device(&self, linux: &Linux, name: &str) -> Result<Device> {
+        let sysfs = Sysfs(linux.paths.sysfs());
+        (self.check)(name)
+            .and_then(|()| sysfs.on_bus(self.directory, name))
+            .while_doing(format_args!("read {} `{name}`", self.a_device))
     }
 }
 

@@ -7,7 +7,7 @@ use weir_model::Node;
 use super::super::bindings::weir::cni::link::{
     Changes, Host as _, NewBridge, NewKind, NewLink, NewMaster,
 };
-use super::super::bindings::weir::cni::types::LinkReference;
+use super::super::bindings::weir::cni::types::{self, LinkReference};
 use super::route::over;
 use super::{CONTAINER, HOST, Lab, code, link_names, machine_with_a_pair, named, new_link, pair};
 
@@ -36,6 +36,13 @@ fn bridge(name: &str) -> NewLink {
         default_pvid: None,
     };
     new_link(HOST, name, NewKind::Bridge(settings))
+}
+
+/// Updates the link of that name, as the plugin may.
+#[track_caller]
+fn update(lab: &mut Lab, namespace: types::Namespace, name: &str, changes: Changes) {
+    let updated = lab.links().update(namespace, named(name), changes);
+    updated.expect("an update");
 }
 
 #[test]
@@ -110,9 +117,7 @@ fn what_was_created_goes_when_the_add_fails() {
         up: Some(true),
         ..NOTHING
     };
-    lab.links()
-        .update(HOST, named("host0"), enslaved)
-        .expect("a port");
+    update(&mut lab, HOST, "host0", enslaved);
     lab.undo_to(&before);
 }
 
@@ -139,16 +144,12 @@ fn what_was_changed_of_the_containers_link_comes_back() {
         up: Some(false),
         ..NOTHING
     };
-    lab.links()
-        .update(CONTAINER, named("eth0"), changes)
-        .expect("an update");
+    update(&mut lab, CONTAINER, "eth0", changes);
     let back_to_default = Changes {
         mtu: Some(1300),
         ..NOTHING
     };
-    lab.links()
-        .update(CONTAINER, named("net1"), back_to_default)
-        .expect("another");
+    update(&mut lab, CONTAINER, "net1", back_to_default);
     lab.undo_to(&before);
 }
 

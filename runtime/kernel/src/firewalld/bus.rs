@@ -59,6 +59,16 @@ impl Firewalld {
         wait(&bus.runtime, deadline, question(&bus.zones))?.map_err(|e| explain(&e))
     }
 
+    /// Asks firewalld to change a zone. Errors: also `Invalid` for what cannot be a zone's name.
+    pub(super) fn change_zone(
+        &mut self,
+        zone: &str,
+        change: impl AsyncFnOnce(&ZonesProxy<'_>) -> zbus::Result<String>,
+    ) -> Result<()> {
+        super::check(zone)?;
+        self.ask(change).map(drop)
+    }
+
     /// Whether firewalld runs. Errors: `TimedOut`; `Failed` for a bus that does not let weir in.
     pub(super) fn is_running(&mut self) -> Result<bool> {
         let deadline = self.deadline;

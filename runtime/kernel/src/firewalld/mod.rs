@@ -40,12 +40,8 @@ impl Perform<AddSource> for Linux {
     fn perform(&mut self, permit: &Permit<AddSource>, changes: &mut Changes<'_>) -> Result<()> {
         let AddSource { zone, source } = permit.operation();
         let source = text(*source);
-        check(zone)
-            .and_then(|()| {
-                self.firewalld
-                    .ask(async |zones| zones.add_source(zone, &source).await)
-            })
-            .map(drop)
+        self.firewalld
+            .change_zone(zone, async |zones| zones.add_source(zone, &source).await)
             .while_doing(format_args!("bind {source} to zone `{zone}`"))?;
         changes.undo_with(RemoveSource {
             zone: zone.clone(),
@@ -61,12 +57,8 @@ impl Answer<RemoveSource> for Linux {
     fn answer(&mut self, permit: &Permit<RemoveSource>) -> Result<()> {
         let RemoveSource { zone, source } = permit.operation();
         let source = text(*source);
-        check(zone)
-            .and_then(|()| {
-                self.firewalld
-                    .ask(async |zones| zones.remove_source(zone, &source).await)
-            })
-            .map(drop)
+        self.firewalld
+            .change_zone(zone, async |zones| zones.remove_source(zone, &source).await)
             .map_err(|error| match error.code {
                 // To firewalld, the removal from one zone conflicts with being in another.
                 Code::Exists => error.with_code(Code::NotFound),

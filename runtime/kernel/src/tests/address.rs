@@ -15,7 +15,8 @@ fn net(text: &str) -> IpNet {
     text.parse().unwrap()
 }
 
-fn new(link: &LinkFacts, address: &str) -> Add {
+/// An address that is used at once, without a search for duplicates.
+pub(super) fn new(link: &LinkFacts, address: &str) -> Add {
     Add {
         overlap: None,
         link: link.clone(),

@@ -223,11 +223,15 @@ fn vlans_of_ports_and_of_the_bridge_itself() {
                 found
             };
             assert_eq!(list(lab), [vlan(1, 1, true, true)]);
-            let added = AddVlans {
+            let add = |vlans| AddVlans {
                 link: link.clone(),
-                vlans: vec![vlan(10, 10, true, true), vlan(20, 30, false, false)],
+                vlans,
             };
-            lab.perform(added).unwrap();
+            lab.perform(add(vec![
+                vlan(10, 10, true, true),
+                vlan(20, 30, false, false),
+            ]))
+            .unwrap();
             let expected = [
                 vlan(1, 1, false, true),
                 vlan(10, 10, true, true),
@@ -251,11 +255,7 @@ fn vlans_of_ports_and_of_the_bridge_itself() {
                 vlan(7, 6, false, false),
                 vlan(7, 8, true, false),
             ] {
-                let wrong = AddVlans {
-                    link: link.clone(),
-                    vlans: vec![wrong],
-                };
-                let error = lab.perform(wrong).unwrap_err();
+                let error = lab.perform(add(vec![wrong])).unwrap_err();
                 assert_eq!(error.code, Code::Invalid, "{error}");
             }
         }

@@ -12,7 +12,7 @@ use weir_grant::address::{Add as AddAddress, Family};
 use weir_grant::link::{LinkFacts, Mac};
 use weir_grant::neighbour::{Add, Announce, Delete, List, State};
 
-use super::{Lab, lab};
+use super::{Lab, address, lab};
 use crate::Code;
 use weir_grant::neighbour::Neighbour;
 
@@ -186,16 +186,7 @@ fn announcements_are_heard_at_the_other_end() {
     lab(|lab| {
         let (_, eth0) = lab.veth();
         for text in ["10.0.0.2/24", "fd00::2/64"] {
-            let wanted = AddAddress {
-                overlap: None,
-                link: eth0.clone(),
-                address: text.parse().unwrap(),
-                peer: None,
-                broadcast: None,
-                no_duplicate_detection: true,
-                no_prefix_route: false,
-            };
-            lab.perform(wanted).unwrap();
+            lab.perform(address::new(&eth0, text)).unwrap();
         }
         let shown = lab.show(Container, &["link", "show", "eth0"]);
         let mac: Vec<u8> = shown["address"]
@@ -254,13 +245,8 @@ fn only_the_links_own_addresses_are_announced() {
             );
         }
         let tentative = AddAddress {
-            overlap: None,
-            link: host.clone(),
-            address: "fd00::2/64".parse().unwrap(),
-            peer: None,
-            broadcast: None,
             no_duplicate_detection: false,
-            no_prefix_route: false,
+            ..address::new(&host, "fd00::2/64")
         };
         lab.perform(tentative).unwrap();
         let error = lab.perform(wanted(ip("fd00::2"))).unwrap_err();

@@ -2,11 +2,11 @@
 
 use ipnet::IpNet;
 use weir_grant::Namespace::{Container, Host};
-use weir_grant::address::{Add as AddAddress, Family};
+use weir_grant::address::Family;
 use weir_grant::link::LinkFacts;
 use weir_grant::route::{Add, Delete, Get, List, NextHop, Replace, Route, RouteKind};
 
-use super::{Lab, lab};
+use super::{Lab, address, lab};
 use crate::Code;
 type Found = Route<u32>;
 
@@ -28,16 +28,7 @@ fn to(destination: &str) -> Route {
 fn connected(lab: &mut Lab) -> LinkFacts {
     let (_, link) = lab.veth();
     for text in ["10.0.0.2/24", "fd00::2/64"] {
-        let wanted = AddAddress {
-            overlap: None,
-            link: link.clone(),
-            address: net(text),
-            peer: None,
-            broadcast: None,
-            no_duplicate_detection: true,
-            no_prefix_route: false,
-        };
-        lab.perform(wanted).unwrap();
+        lab.perform(address::new(&link, text)).unwrap();
     }
     link
 }

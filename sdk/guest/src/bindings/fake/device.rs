@@ -20,9 +20,7 @@ pub fn by_pci_address(address: &str) -> Result<Device> {
         if address.len() < 12 || address.contains('/') {
             return Err(invalid("not a PCI address such as `0000:00:1f.6`"));
         }
-        find(machine, |_, device| {
-            (device.pci_address == address).then(|| device.clone())
-        })
+        find_by(machine, |device| device.pci_address == address)
     })
 }
 
@@ -33,9 +31,7 @@ pub fn by_auxiliary_name(name: &str) -> Result<Device> {
         if name.split('.').filter(|part| !part.is_empty()).count() < 3 || name.contains('/') {
             return Err(invalid("not a name such as `mlx5_core.sf.4`"));
         }
-        find(machine, |_, device| {
-            (device.auxiliary_name == name).then(|| device.clone())
-        })
+        find_by(machine, |device| device.auxiliary_name == name)
     })
 }
 
@@ -59,6 +55,11 @@ fn find(machine: &Machine, found: impl Fn(&str, &Device) -> Option<Device>) -> R
     let mut devices = machine.devices.iter();
     let device = devices.find_map(|(path, device)| found(path, device));
     device.ok_or_else(|| not_found("no such device"))
+}
+
+/// Finds the device for which this holds.
+fn find_by(machine: &Machine, holds: impl Fn(&Device) -> bool) -> Result<Device> {
+    find(machine, |_, device| holds(device).then(|| device.clone()))
 }
 
 /// The device, if it has the link, with that as its own.
