@@ -17,39 +17,31 @@ fn tagged() -> Reference {
         .expect("valid")
 }
 
-struct Place(TempDir);
+fn temporary() -> TempDir {
+    tempfile::tempdir().expect("a directory")
+}
 
-impl Place {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a directory"))
-    }
+/// An honest layout.
+fn saved(place: &TempDir, name: &str) -> PathBuf {
+    let path = place.path().join(name);
+    save(&artifact(), &tagged(), &path).expect("saved");
+    path
+}
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// An honest layout.
-    fn saved(&self, name: &str) -> PathBuf {
-        let path = self.path(name);
-        save(&artifact(), &tagged(), &path).expect("saved");
-        path
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.0.path()).expect("it is there");
-        let names = entries.map(|entry| entry.expect("an entry").file_name());
-        let mut names: Vec<String> = names
-            .map(|name| name.to_string_lossy().into_owned())
-            .collect();
-        names.sort();
-        names
-    }
+fn names(place: &TempDir) -> Vec<String> {
+    let entries = fs::read_dir(place.path()).expect("it is there");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<String> = names
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
 }
 
 /// An honest archive, after what a test puts before it.
-fn archive_after(place: &Place, before: impl FnOnce(&mut Builder<File>)) -> PathBuf {
-    let directory = place.saved("honest");
-    let path = place.path("layout.tar");
+fn archive_after(place: &TempDir, before: impl FnOnce(&mut Builder<File>)) -> PathBuf {
+    let directory = saved(place, "honest");
+    let path = place.path().join("layout.tar");
     let mut archive = Builder::new(File::create(&path).expect("a file"));
     before(&mut archive);
     archive.append_dir_all(".", directory).expect("appended");
@@ -77,17 +69,17 @@ fn why(path: &Path) -> String {
 
 #[test]
 fn what_is_saved_is_loaded() {
-    let place = Place::new();
+    let place = temporary();
     for name in ["layout", "layout.tar"] {
-        let loaded = load(&place.saved(name)).expect("it is honest");
+        let loaded = load(&saved(&place, name)).expect("it is honest");
         assert_eq!(loaded.component, COMPONENT);
         assert_eq!(loaded.digest(), artifact().digest());
     }
-    assert_eq!(place.names(), ["layout", "layout.tar"]);
+    assert_eq!(names(&place), ["layout", "layout.tar"]);
     // As other programs pack it: directories, and names with `./`.
-    let packed = archive_after(&Place::new(), |_| {});
+    let packed = archive_after(&temporary(), |_| {});
     assert!(!packed.exists(), "its directory is gone");
-    let place = Place::new();
+    let place = temporary();
     let packed = archive_after(&place, |archive| {
         append(archive, "manifest.json", EntryType::Regular, b"[]");
     });
@@ -96,42 +88,42 @@ fn what_is_saved_is_loaded() {
 
 #[test]
 fn the_same_artifact_makes_the_same_archive() {
-    let place = Place::new();
+    let place = temporary();
     let read = |path: PathBuf| fs::read(path).expect("it is there");
-    assert_eq!(read(place.saved("a.tar")), read(place.saved("b.tar")));
+    assert_eq!(read(saved(&place, "a.tar")), read(saved(&place, "b.tar")));
 }
 
 #[test]
 fn nothing_is_replaced_and_nothing_is_left() {
-    let place = Place::new();
-    fs::write(place.path("file.tar"), "mine").expect("a file");
-    fs::write(place.path("file"), "mine").expect("a file");
-    fs::create_dir(place.path("full")).expect("a directory");
-    fs::write(place.path("full/x"), "mine").expect("a file");
-    fs::create_dir(place.path("empty")).expect("a directory");
+    let place = temporary();
+    fs::write(place.path().join("file.tar"), "mine").expect("a file");
+    fs::write(place.path().join("file"), "mine").expect("a file");
+    fs::create_dir(place.path().join("full")).expect("a directory");
+    fs::write(place.path().join("full/x"), "mine").expect("a file");
+    fs::create_dir(place.path().join("empty")).expect("a directory");
     for name in ["file.tar", "file", "full"] {
-        let error = save(&artifact(), &tagged(), &place.path(name));
+        let error = save(&artifact(), &tagged(), &place.path().join(name));
         assert_contains(
             &error.expect_err(name).to_string(),
             &[name, "cannot be written"],
         );
     }
-    save(&artifact(), &tagged(), &place.path("empty")).expect("nothing is lost");
-    assert_eq!(place.names(), ["empty", "file", "file.tar", "full"]);
-    assert_eq!(fs::read(place.path("file.tar")).expect("there"), b"mine");
-    let missing = save(&artifact(), &tagged(), &place.path("no/such.tar"));
+    save(&artifact(), &tagged(), &place.path().join("empty")).expect("nothing is lost");
+    assert_eq!(names(&place), ["empty", "file", "file.tar", "full"]);
+    assert_eq!(fs::read(place.path().join("file.tar")).expect("there"), b"mine");
+    let missing = save(&artifact(), &tagged(), &place.path().join("no/such.tar"));
     assert_contains(&missing.expect_err("no").to_string(), &["no/such.tar"]);
 }
 
 #[test]
 fn a_name_that_leads_out_of_the_archive_is_refused() {
     for name in ["../evil", "blobs/../../evil", "/etc/cron.d/evil"] {
-        let place = Place::new();
+        let place = temporary();
         let path = archive_after(&place, |archive| {
             append(archive, name, EntryType::Regular, b"evil");
         });
         assert_contains(&why(&path), &[name, "leads out of the archive"]);
-        assert!(!place.path("evil").exists());
+        assert!(!place.path().join("evil").exists());
         assert!(!Path::new("/etc/cron.d/evil").exists());
     }
 }
@@ -145,7 +137,7 @@ fn only_files_and_directories_are_read() {
         EntryType::Char,
         EntryType::GNUSparse,
     ] {
-        let place = Place::new();
+        let place = temporary();
         let path = archive_after(&place, |archive| {
             append(archive, "index.json", kind, b"");
         });
@@ -158,7 +150,7 @@ fn only_files_and_directories_are_read() {
 
 #[test]
 fn a_file_of_an_archive_is_there_once() {
-    let place = Place::new();
+    let place = temporary();
     let path = archive_after(&place, |archive| {
         append(archive, "index.json", EntryType::Regular, b"{}");
     });
@@ -167,23 +159,22 @@ fn a_file_of_an_archive_is_there_once() {
 
 #[test]
 fn what_is_compressed_is_not_unpacked() {
-    for (start, kind) in [
-        (&b"\x1f\x8b\x08\x00"[..], "gzip"),
-        (b"\x28\xb5\x2f\xfd", "zstd"),
-        (b"BZh9", "bzip2"),
-        (b"\xfd7zXZ\0", "xz"),
-    ] {
-        let place = Place::new();
-        let path = place.path("layout.tar.gz");
+    let refused = |kind: &str, start: &[u8]| {
+        let place = temporary();
+        let path = place.path().join("layout.tar.gz");
         fs::write(&path, start).expect("a file");
         assert_contains(&why(&path), &[kind, "unpack it first"]);
-    }
+    };
+    refused("gzip", b"\x1f\x8b\x08\x00");
+    refused("zstd", b"\x28\xb5\x2f\xfd");
+    refused("bzip2", b"BZh9");
+    refused("xz", b"\xfd7zXZ\0");
 }
 
 #[test]
 fn an_archive_larger_than_a_plugin_is_not_read() {
-    let place = Place::new();
-    let path = place.path("layout.tar");
+    let place = temporary();
+    let path = place.path().join("layout.tar");
     let file = File::create(&path).expect("a file");
     file.set_len(1 << 40).expect("it takes no space");
     assert_contains(&why(&path), &["1099511627776 bytes", "more than"]);
@@ -197,8 +188,8 @@ fn an_entry_that_lies_about_its_size_is_refused() {
         EntryType::GNULongName,
         EntryType::XHeader,
     ] {
-        let place = Place::new();
-        let path = place.path("layout.tar");
+        let place = temporary();
+        let path = place.path().join("layout.tar");
         let mut header = Header::new_gnu();
         header.set_path("index.json").expect("short");
         header.set_entry_type(kind);
@@ -211,14 +202,14 @@ fn an_entry_that_lies_about_its_size_is_refused() {
 
 #[test]
 fn what_is_no_archive_is_refused() {
-    let place = Place::new();
-    let path = place.path("layout.tar");
+    let place = temporary();
+    let path = place.path().join("layout.tar");
     for content in [&b""[..], b"hello", &[0xff; 2000]] {
         fs::write(&path, content).expect("a file");
         assert_contains(&why(&path), &["layout.tar", "not an image layout"]);
     }
     assert_contains(
-        &why(&place.path("missing.tar")),
+        &why(&place.path().join("missing.tar")),
         &["missing.tar", "No such file"],
     );
     assert_contains(
@@ -229,8 +220,8 @@ fn what_is_no_archive_is_refused() {
 
 /// Changes a file of an honest layout, and says why it is not loaded.
 fn with_file(name: &str, change: impl FnOnce(&Path)) -> String {
-    let place = Place::new();
-    let layout = place.saved("layout");
+    let place = temporary();
+    let layout = saved(&place, "layout");
     change(&layout.join(name));
     why(&layout)
 }
@@ -242,8 +233,8 @@ fn blob_of(digest: &Digest) -> String {
 #[test]
 fn a_link_or_a_pipe_of_a_directory_leads_nowhere() {
     let blob = blob_of(&digest(COMPONENT));
-    let place = Place::new();
-    let outside = place.path("component");
+    let place = temporary();
+    let outside = place.path().join("component");
     fs::write(&outside, COMPONENT).expect("a file");
     let error = with_file(&blob, |path| {
         fs::remove_file(path).expect("it is there");
