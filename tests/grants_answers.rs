@@ -541,7 +541,7 @@ fn weir_itself_and_native_plugins_are_told_for_what_they_are() -> Result<()> {
     let question = ["grants", "explain", "flannel", "link.get", "name=a"];
     let fields = ["namespace=host", "kind=veth"];
     let errors = node.stderr(&[&question[..], &fields].concat(), 1)?;
-    assert!(errors.contains("is a native plugin"), "{errors}");
+    assert_contains(&errors, &["is a native plugin"]);
     Ok(())
 }
 

@@ -92,6 +92,12 @@ impl Place {
         };
         text.lines().map(network).collect()
     }
+
+    /// The numbers of the networks, without their `n`, in one word.
+    fn numbers(&self, words: &[&str]) -> Result<String> {
+        let networks = self.networks(words)?;
+        Ok(networks.iter().map(|network| &network[1..]).collect())
+    }
 }
 
 /// `weir audit` with these words, on a node whose files are below `root`.
@@ -203,12 +209,7 @@ fn filters() -> Result<()> {
         ("--denied", "67"),
         ("--denied --plugin bridge", ""),
     ] {
-        let numbers: String = place
-            .networks(&split(words))?
-            .iter()
-            .map(|n| &n[1..])
-            .collect();
-        assert_eq!(numbers, expected, "{words:?}");
+        assert_eq!(place.numbers(&split(words))?, expected, "{words:?}");
     }
     Ok(())
 }
@@ -265,8 +266,7 @@ fn times() -> Result<()> {
         (&["--since", "2026-03-02", "--until", "1h"], "7"),
         (&["--since", "0s"], ""),
     ] {
-        let numbers: String = place.networks(words)?.iter().map(|n| &n[1..]).collect();
-        assert_eq!(numbers, expected, "{words:?}");
+        assert_eq!(place.numbers(words)?, expected, "{words:?}");
     }
     Ok(())
 }

@@ -4,6 +4,28 @@ use serde_json::json;
 
 use crate::case::{Case, cases};
 
+/// Makes the bridge before the first ADD.
+fn with_bridge(case: Case) -> Case {
+    case.host("link add name br type bridge")
+}
+
+/// Fails to make the bridge a gateway of this subnet, because this line of `ip` adds an address before.
+fn in_the_way(subnet: &str, line: &'static str) -> Case {
+    with_bridge(Case::bridge(
+        json!({"isGateway": true}),
+        json!({"subnet": subnet}),
+    ))
+    .host(line)
+    .host_parameter("ipv6/conf/br/accept_ra", "0")
+    .fails()
+}
+
+/// Replaces the address that this line of `ip` adds, by `forceAddress`.
+fn replaced(subnet: &str, line: &'static str) -> Case {
+    let keys = json!({"isGateway": true, "forceAddress": true});
+    with_bridge(Case::bridge(keys, json!({"subnet": subnet}))).host(line)
+}
+
 cases! {
     layer_2_alone: Case::layer_2(json!({}));
     default_bridge_name: Case::new(json!({"type": "bridge"}));
@@ -49,29 +71,16 @@ cases! {
         json!({"ranges": [[{"subnet": "fd00:1::/64"}], [{"subnet": "fd00:2::/64"}]]}),
     );
     another_address_is_in_the_way:
-        Case::bridge(json!({"isGateway": true}), json!({"subnet": "10.1.0.0/24"}))
-            .host("link add name br type bridge")
-            .host("address add 10.9.0.1/24 dev br")
-            .host_parameter("ipv6/conf/br/accept_ra", "0")
-            .fails();
-    another_address_is_replaced: Case::bridge(
-        json!({"isGateway": true, "forceAddress": true}),
-        json!({"subnet": "10.1.0.0/24"}),
-    ).host("link add name br type bridge").host("address add 10.9.0.1/24 dev br");
+        in_the_way("10.1.0.0/24", "address add 10.9.0.1/24 dev br");
+    another_address_is_replaced:
+        replaced("10.1.0.0/24", "address add 10.9.0.1/24 dev br");
     another_ipv6_address_is_left:
-        Case::bridge(json!({"isGateway": true}), json!({"subnet": "fd00:1::/64"}))
-            .host("link add name br type bridge")
+        with_bridge(Case::bridge(json!({"isGateway": true}), json!({"subnet": "fd00:1::/64"})))
             .host("address add fd00:9::1/64 dev br");
     an_overlapping_ipv6_address_is_in_the_way:
-        Case::bridge(json!({"isGateway": true}), json!({"subnet": "fd00:1::/64"}))
-            .host("link add name br type bridge")
-            .host("address add fd00:1::9/64 dev br")
-            .host_parameter("ipv6/conf/br/accept_ra", "0")
-            .fails();
-    an_overlapping_ipv6_address_is_replaced: Case::bridge(
-        json!({"isGateway": true, "forceAddress": true}),
-        json!({"subnet": "fd00:1::/64"}),
-    ).host("link add name br type bridge").host("address add fd00:1::9/64 dev br");
+        in_the_way("fd00:1::/64", "address add fd00:1::9/64 dev br");
+    an_overlapping_ipv6_address_is_replaced:
+        replaced("fd00:1::/64", "address add fd00:1::9/64 dev br");
     the_bridge_is_there_already:
         Case::bridge(json!({"isGateway": true}), json!({"subnet": "10.1.0.0/24"}))
             .host("link add name br address 02:00:00:00:00:01 type bridge")

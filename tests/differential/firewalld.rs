@@ -56,6 +56,14 @@ fn side() -> Result<Side> {
     Ok(side)
 }
 
+/// The execution configuration of a list's `firewall`, for commands that need no previous result.
+fn firewall_alone(list: &Value) -> Value {
+    let mut alone = list["plugins"][1].clone();
+    alone["cniVersion"] = json!("1.1.0");
+    alone["name"] = json!("pods");
+    alone
+}
+
 fn expect_sources(firewalld: &Firewalld, zone: &str, expected: &[&str]) -> Result<()> {
     let mut found = firewalld.sources(zone)?;
     found.sort_unstable();
@@ -170,9 +178,7 @@ fn a_firewalld_that_is_asked_for_must_run() -> Result<()> {
     );
     let rules = side.node.tool("nft", "list ruleset")?;
     ensure!(!rules.contains("differential-"), "{rules}");
-    let mut alone = list["plugins"][1].clone();
-    alone["cniVersion"] = json!("1.1.0");
-    alone["name"] = json!("pods");
+    let alone = firewall_alone(&list);
     ensure!(side.call("STATUS", POD, &alone, None)?.code() == 50);
     ensure!(side.call("DEL", POD, &alone, None)?.succeeded());
     Ok(())
@@ -206,9 +212,10 @@ fn a_refused_address_leaves_nothing_behind() -> Result<()> {
     firewalld.add_source("internal", SOURCES[1])?;
     let failed = side.call("ADD", POD, &list(Some(json!({}))), None)?;
     ensure!(failed.code() == 102, "{failed:?}");
-    for expected in ["fd00:1::2", "trusted", "internal", "firewalldZone"] {
-        ensure!(failed.stdout.contains(expected), "{expected}: {failed:?}");
-    }
+    assert_contains(
+        &failed.stdout,
+        &["fd00:1::2", "trusted", "internal", "firewalldZone"],
+    );
     expect_sources(&firewalld, "trusted", &[])?;
     expect_sources(&firewalld, "internal", &SOURCES[1..])?;
     let records = side.node.audit();
@@ -241,9 +248,7 @@ fn sources_go_without_a_previous_result() -> Result<()> {
         let side = side()?;
         let firewalld = Firewalld::start(&side.node)?;
         let attached = attach(&side, &list(Some(json!({}))))?;
-        let mut alone = attached["plugins"][1].clone();
-        alone["cniVersion"] = json!("1.1.0");
-        alone["name"] = json!("pods");
+        let mut alone = firewall_alone(&attached);
         if command == "GC" {
             alone["cni.dev/valid-attachments"] = json!([]);
         }

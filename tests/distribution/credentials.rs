@@ -24,80 +24,76 @@ fn helper(user: &User, name: &str, script: &str) -> Result<()> {
 
 #[test]
 fn the_users_own_configuration_is_used() -> Result<()> {
-    let Case {
-        user,
-        registry,
-        reference,
-        file,
-    } = Case::of(Registry::guarded()?)?;
-    let push = ["plugin", "push", text(&file)?, &reference];
+    let case = Case::of(Registry::guarded()?)?;
+    let push = case.push()?;
     // What fails before a component is there compiles none.
-    let pull = ["plugin", "pull", &reference];
-    let error = user.failure(&pull)?;
+    let pull = ["plugin", "pull", &case.reference];
+    let error = case.user.failure(&pull)?;
     assert_contains(
         &error,
         &["wants credentials", "there is no", "docker login"],
     );
 
-    let config = user.path(".docker/config.json");
-    let auths = |auth: &str| json!({ "auths": { registry.host(): { "auth": auth } } });
+    let config = case.user.path(".docker/config.json");
+    let auths = |auth: &str| json!({ "auths": { case.registry.host(): { "auth": auth } } });
     fs::write(&config, auths(WRONG).to_string())?;
-    let error = user.failure(&pull)?;
+    let error = case.user.failure(&pull)?;
     assert_contains(&error, &["refuses those of user `user`", "config.json"]);
     assert_lacks(&error, &["other", WRONG]);
 
     fs::write(&config, auths(RIGHT).to_string())?;
-    user.json(&push)?;
-    user.json(&pull)?;
-    let error = user.failure(&["plugin", "pull", &reference, "--anonymous", "--replace"])?;
+    case.user.json(&push)?;
+    case.user.json(&pull)?;
+    let error = case.user.failure(&[
+        "plugin",
+        "pull",
+        &case.reference,
+        "--anonymous",
+        "--replace",
+    ])?;
     assert_contains(&error, &["none are to be used"]);
     Ok(())
 }
 
 #[test]
 fn a_credential_helper_is_asked() -> Result<()> {
-    let Case {
-        user,
-        registry,
-        reference,
-        file,
-    } = Case::of(Registry::guarded()?)?;
-    let push = ["plugin", "push", text(&file)?, &reference];
-    let pull = ["plugin", "pull", &reference];
-    let config = user.path(".docker/config.json");
-    let helpers = |name: &str| json!({ "credHelpers": { registry.host(): name } });
+    let case = Case::of(Registry::guarded()?)?;
+    let push = case.push()?;
+    let pull = ["plugin", "pull", &case.reference];
+    let config = case.user.path(".docker/config.json");
+    let helpers = |name: &str| json!({ "credHelpers": { case.registry.host(): name } });
     fs::write(&config, helpers("weir-test").to_string())?;
-    let error = user.failure(&pull)?;
+    let error = case.user.failure(&pull)?;
     assert_contains(&error, &["credential helper cannot be run", "in PATH?"]);
     helper(
-        &user,
+        &case.user,
         "weir-test",
         "cat >/dev/null; echo broken >&2; exit 1",
     )?;
     assert_contains(
-        &user.failure(&pull)?,
+        &case.user.failure(&pull)?,
         &["docker-credential-weir-test", "broken"],
     );
     helper(
-        &user,
+        &case.user,
         "weir-test",
         "cat >/dev/null; echo 'credentials not found in native keychain'; exit 1",
     )?;
-    assert_contains(&user.failure(&pull)?, &["has none for it"]);
+    assert_contains(&case.user.failure(&pull)?, &["has none for it"]);
     helper(
-        &user,
+        &case.user,
         "weir-test",
         &format!(
             r#"[ "$1 $(cat)" = "get {}" ] && echo '{{"Username":"user","Secret":"secret"}}'"#,
-            registry.host()
+            case.registry.host()
         ),
     )?;
-    user.json(&push)?;
+    case.user.json(&push)?;
     fs::write(&config, json!({ "credsStore": "weir-test" }).to_string())?;
-    user.json(&pull)?;
+    case.user.json(&pull)?;
     // A name that would lead to another program.
     fs::write(&config, helpers("../../bin/evil").to_string())?;
-    let error = user.failure(&push)?;
+    let error = case.user.failure(&push)?;
     assert_contains(
         &error,
         &["`../../bin/evil` is not the name of a credential helper"],
@@ -107,33 +103,29 @@ fn a_credential_helper_is_asked() -> Result<()> {
 
 #[test]
 fn a_pull_secret_is_used_and_runs_no_helper() -> Result<()> {
-    let Case {
-        user,
-        registry,
-        reference,
-        file,
-    } = Case::of(Registry::guarded()?)?;
-    let secret = user.path("secret.json");
-    let marker = user.path("marker");
-    helper(&user, "evil", &format!("touch {}", marker.display()))?;
+    let case = Case::of(Registry::guarded()?)?;
+    let secret = case.user.path("secret.json");
+    let marker = case.user.path("marker");
+    helper(&case.user, "evil", &format!("touch {}", marker.display()))?;
     let evil = json!({
         "credsStore": "evil",
-        "credHelpers": { registry.host(): "evil" },
-        "auths": { registry.host(): { "username": "user", "password": "secret" } },
+        "credHelpers": { case.registry.host(): "evil" },
+        "auths": { case.registry.host(): { "username": "user", "password": "secret" } },
     });
     fs::write(&secret, evil.to_string())?;
-    let push = ["plugin", "push", text(&file)?, &reference];
-    user.json(&[&push[..], &["--credentials", text(&secret)?]].concat())?;
+    let push = case.push()?;
+    case.user
+        .json(&[&push[..], &["--credentials", text(&secret)?]].concat())?;
     assert!(!marker.exists());
     let missing = [
         "plugin",
         "pull",
-        &reference,
+        &case.reference,
         "--credentials",
         "/nonexistent",
     ];
     assert_contains(
-        &user.failure(&missing)?,
+        &case.user.failure(&missing)?,
         &["/nonexistent", "cannot be used"],
     );
     Ok(())

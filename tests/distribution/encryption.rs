@@ -8,39 +8,39 @@ use crate::{Case, text};
 
 #[test]
 fn an_authority_of_ones_own_is_trusted_if_it_is_given() -> Result<()> {
-    let Case {
-        user,
-        registry,
-        reference,
-        file,
-    } = Case::of(Registry::encrypted()?)?;
-    let authority = registry.authority();
+    let case = Case::of(Registry::encrypted()?)?;
+    let authority = case.registry.authority();
     let with = ["--ca-file", text(&authority)?];
-    let push = ["plugin", "push", text(&file)?, &reference];
-    user.json(&[&push[..], &with].concat())?;
-    user.json(&[&["plugin", "pull", &reference][..], &with].concat())?;
+    let push = case.push()?;
+    case.user.json(&[&push[..], &with].concat())?;
+    case.user
+        .json(&[&["plugin", "pull", &case.reference][..], &with].concat())?;
     // Another authority.
     let other = Registry::encrypted()?;
     let other = other.authority();
-    let error = user.failure(&[
+    let error = case.user.failure(&[
         "plugin",
         "pull",
-        &reference,
+        &case.reference,
         "x",
         "--ca-file",
         text(&other)?,
     ])?;
     assert_contains(&error, &["cannot be reached", "certificate", "--ca-file"]);
     // Another name than that of the certificate.
-    let by_address = reference.replace("localhost", "127.0.0.1");
-    let error = user.failure(&[&["plugin", "pull", &by_address, "x"][..], &with].concat())?;
+    let by_address = case.reference.replace("localhost", "127.0.0.1");
+    let error = case
+        .user
+        .failure(&[&["plugin", "pull", &by_address, "x"][..], &with].concat())?;
     assert_contains(
         &error,
         &["cannot be reached", "certificate not valid for name"],
     );
     // Without TLS, which the registry does not speak.
-    let error = user.failure(&["plugin", "pull", &reference, "x"])?;
+    let error = case
+        .user
+        .failure(&["plugin", "pull", &case.reference, "x"])?;
     assert_contains(&error, &["400"]);
-    assert_eq!(user.files()?, ["labels.wasm"]);
+    assert_eq!(case.user.files()?, ["labels.wasm"]);
     Ok(())
 }

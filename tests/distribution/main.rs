@@ -104,4 +104,16 @@ impl Case {
             file: component("labels"),
         })
     }
+
+    /// The words that push the plugin.
+    fn push(&self) -> Result<[&str; 4]> {
+        Ok(["plugin", "push", text(&self.file)?, &self.reference])
+    }
+
+    /// One whose plugin has been pushed, with what that printed.
+    fn pushed() -> Result<(Self, Value)> {
+        let case = Self::of(registry::Registry::start()?)?;
+        let pushed = case.user.json(&case.push()?)?;
+        Ok((case, pushed))
+    }
 }

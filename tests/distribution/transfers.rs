@@ -15,17 +15,12 @@ use crate::{Case, User, text};
 
 #[test]
 fn a_plugin_is_pushed_pulled_and_installed() -> Result<()> {
-    let Case {
-        user,
-        registry,
-        reference,
-        file,
-    } = Case::of(Registry::start()?)?;
+    let case = Case::of(Registry::start()?)?;
     let push = [
         "plugin",
         "push",
-        text(&file)?,
-        &reference,
+        text(&case.file)?,
+        &case.reference,
         "--source",
         "https://git.example/labels",
         "--licenses",
@@ -33,16 +28,19 @@ fn a_plugin_is_pushed_pulled_and_installed() -> Result<()> {
         "--annotation",
         "org.example.team=network",
     ];
-    let pushed = user.json(&push)?;
+    let pushed = case.user.json(&push)?;
     // Once more, with the same time: the same artifact.
-    assert_eq!(user.json(&push)?["artifact"], pushed["artifact"]);
+    assert_eq!(case.user.json(&push)?["artifact"], pushed["artifact"]);
 
-    let pulled = user.json(&["plugin", "pull", &reference])?;
+    let pulled = case.user.json(&["plugin", "pull", &case.reference])?;
     assert_eq!(pulled["artifact"], pushed["artifact"]);
     assert_eq!(pulled["component"], pushed["component"]);
     assert_eq!(pulled["files"], json!({ "component": "labels.wasm" }));
-    assert_eq!(user.files()?, ["labels.wasm"]);
-    assert_eq!(fs::read(user.file("labels.wasm"))?, fs::read(&file)?);
+    assert_eq!(case.user.files()?, ["labels.wasm"]);
+    assert_eq!(
+        fs::read(case.user.file("labels.wasm"))?,
+        fs::read(&case.file)?
+    );
     let annotations = &pulled["annotations"];
     for (key, value) in [
         (
@@ -58,17 +56,21 @@ fn a_plugin_is_pushed_pulled_and_installed() -> Result<()> {
     }
     assert!(annotations["org.opencontainers.image.version"].is_string());
 
-    let again = user.failure(&["plugin", "pull", &reference])?;
+    let again = case.user.failure(&["plugin", "pull", &case.reference])?;
     assert_contains(&again, &["`labels.wasm` exists", "--replace"]);
-    user.json(&["plugin", "pull", &reference, "--replace"])?;
-    let added = user.json(&["plugin", "add", "labels.wasm"])?;
+    case.user
+        .json(&["plugin", "pull", &case.reference, "--replace"])?;
+    let added = case.user.json(&["plugin", "add", "labels.wasm"])?;
     assert_eq!(added["digest"], pulled["component"]);
 
     // By its digest, under another name.
     let artifact = pushed["artifact"].as_str().unwrap_or_default();
-    let pinned = registry.reference(&format!("plugins/labels@{artifact}"));
-    user.json(&["plugin", "pull", &pinned, "pinned.wasm"])?;
-    assert_eq!(user.files()?, ["labels.wasm", "pinned.wasm"]);
+    let pinned = case
+        .registry
+        .reference(&format!("plugins/labels@{artifact}"));
+    case.user
+        .json(&["plugin", "pull", &pinned, "pinned.wasm"])?;
+    assert_eq!(case.user.files()?, ["labels.wasm", "pinned.wasm"]);
     Ok(())
 }
 
@@ -98,14 +100,8 @@ fn a_full_disk_is_told() -> Result<()> {
 
 #[test]
 fn other_tools_read_what_is_pushed() -> Result<()> {
-    let Case {
-        user,
-        registry,
-        reference,
-        file,
-    } = Case::of(Registry::start()?)?;
-    let pushed = user.json(&["plugin", "push", text(&file)?, &reference])?;
-    let docker = format!("docker://{reference}");
+    let (case, pushed) = Case::pushed()?;
+    let docker = format!("docker://{}", case.reference);
     let raw = skopeo(&["inspect", "--tls-verify=false", "--raw", &docker])?;
     let manifest: Value = serde_json::from_slice(&raw)?;
     assert_eq!(
@@ -118,90 +114,94 @@ fn other_tools_read_what_is_pushed() -> Result<()> {
     assert_eq!(manifest["layers"][0]["digest"], pushed["component"]);
 
     // A copy by another tool, into a layout and back into the registry, is the same artifact.
-    let archive = user.file("copied.tar");
+    let archive = case.user.file("copied.tar");
     let layout = format!("oci-archive:{}", text(&archive)?);
     skopeo(&["copy", "--src-tls-verify=false", &docker, &layout])?;
-    let loaded = user.json(&["plugin", "load", "copied.tar"])?;
+    let loaded = case.user.json(&["plugin", "load", "copied.tar"])?;
     assert_eq!(loaded["artifact"], pushed["artifact"]);
-    assert_eq!(fs::read(user.file("labels.wasm"))?, fs::read(&file)?);
-    let copy = registry.reference("copies/labels:1");
+    assert_eq!(
+        fs::read(case.user.file("labels.wasm"))?,
+        fs::read(&case.file)?
+    );
+    let copy = case.registry.reference("copies/labels:1");
     let target = format!("docker://{copy}");
     skopeo(&["copy", "--dest-tls-verify=false", &layout, &target])?;
-    let pulled = user.json(&["plugin", "pull", &copy, "copy.wasm"])?;
+    let pulled = case.user.json(&["plugin", "pull", &copy, "copy.wasm"])?;
     assert_eq!(pulled["artifact"], pushed["artifact"]);
     Ok(())
 }
 
 #[test]
 fn what_a_plugin_requests_is_shown_without_it() -> Result<()> {
-    let Case {
-        user,
-        registry,
-        reference,
-        file,
-    } = Case::of(Registry::start()?)?;
-    let pushed = user.json(&["plugin", "push", text(&file)?, &reference])?;
+    let (case, pushed) = Case::pushed()?;
     // The registry has lost it.
     let component = pushed["component"].as_str().unwrap_or_default();
-    fs::remove_file(registry.blob(component))?;
-    let described = user.json(&["plugin", "pull", &reference, "--describe"])?;
+    fs::remove_file(case.registry.blob(component))?;
+    let described = case
+        .user
+        .json(&["plugin", "pull", &case.reference, "--describe"])?;
     assert_eq!(described["capabilities"], pushed["capabilities"]);
     assert!(
         described["capabilities"]
             .as_array()
             .is_some_and(|all| !all.is_empty())
     );
-    let error = user.failure(&["plugin", "pull", &reference])?;
+    let error = case.user.failure(&["plugin", "pull", &case.reference])?;
     assert_contains(&error, &["pull `localhost:", "404"]);
-    assert!(user.files()?.is_empty());
+    assert!(case.user.files()?.is_empty());
     Ok(())
 }
 
 #[test]
 fn a_proposed_grant_comes_beside_the_plugin_and_is_not_in_force() -> Result<()> {
-    let Case {
-        user,
-        registry,
-        reference,
-        file,
-    } = Case::of(Registry::start()?)?;
+    let case = Case::of(Registry::start()?)?;
     let grant = weir_kit::house().join("examples/labels/grant.yaml");
-    let push = ["plugin", "push", text(&file)?, &reference, "--grant"];
-    user.json(&[&push[..], &[text(&grant)?]].concat())?;
-    let pulled = user.json(&["plugin", "pull", &reference])?;
+    let push = [&case.push()?[..], &["--grant"]].concat();
+    case.user.json(&[&push[..], &[text(&grant)?]].concat())?;
+    let pulled = case.user.json(&["plugin", "pull", &case.reference])?;
     assert_eq!(
         pulled["files"],
         json!({ "component": "labels.wasm", "grant": "labels.grant.yaml" })
     );
-    assert_eq!(fs::read(user.file("labels.grant.yaml"))?, fs::read(&grant)?);
-    let added = user.json(&["plugin", "add", "labels.wasm"])?;
+    assert_eq!(
+        fs::read(case.user.file("labels.grant.yaml"))?,
+        fs::read(&grant)?
+    );
+    let added = case.user.json(&["plugin", "add", "labels.wasm"])?;
     assert_eq!(added["granted"], false, "{added:#}");
-    let shown = user.output(&["plugin", "pull", &reference, "--describe"])?;
+    let shown = case
+        .user
+        .output(&["plugin", "pull", &case.reference, "--describe"])?;
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert_contains(&shown, &["proposes", "kind: PluginGrant"]);
 
     // A component that cannot be written leaves no proposal either.
-    fs::create_dir(user.file("directory"))?;
-    let error = user.failure(&["plugin", "pull", &reference, "directory", "--replace"])?;
+    fs::create_dir(case.user.file("directory"))?;
+    let error =
+        case.user
+            .failure(&["plugin", "pull", &case.reference, "directory", "--replace"])?;
     assert_contains(&error, &["write `directory`"]);
-    assert!(!user.file("directory.grant.yaml").exists());
+    assert!(!case.user.file("directory.grant.yaml").exists());
 
     // Another artifact without one does not leave this proposal beside another component.
-    let bare = registry.reference("plugins/labels:1.3.0");
-    user.json(&["plugin", "push", text(&file)?, &bare])?;
-    let error = user.failure(&["plugin", "pull", &bare, "--replace"])?;
+    let bare = case.registry.reference("plugins/labels:1.3.0");
+    case.user
+        .json(&["plugin", "push", text(&case.file)?, &bare])?;
+    let error = case.user.failure(&["plugin", "pull", &bare, "--replace"])?;
     assert_contains(&error, &["labels.grant.yaml", "remove it"]);
 
     // Neither the grant of another component nor what is no grant is pushed.
-    let other = user.file("other.yaml");
+    let other = case.user.file("other.yaml");
     let digest = format!("digest: sha256:{}", "0".repeat(64));
     let named = fs::read_to_string(&grant)?.replace("# digest: sha256:…", &digest);
     fs::write(&other, named)?;
-    let error = user.failure(&[&push[..], &[text(&other)?]].concat())?;
+    let error = case.user.failure(&[&push[..], &[text(&other)?]].concat())?;
     assert_contains(&error, &["for another component"]);
-    let broken = user.file("broken.yaml");
+    let broken = case.user.file("broken.yaml");
     fs::write(&broken, "kind: Nothing\n")?;
-    let error = user.failure(&[&push[..], &[text(&broken)?]].concat())?;
+    let error = case
+        .user
+        .failure(&[&push[..], &[text(&broken)?]].concat())?;
     assert_contains(&error, &["the proposed grant"]);
     Ok(())
 }
@@ -261,25 +261,19 @@ fn an_artifact_that_hides_a_capability_is_not_pulled() -> Result<()> {
 
 #[test]
 fn what_changed_in_the_registry_is_not_pulled() -> Result<()> {
-    let Case {
-        user,
-        registry,
-        reference,
-        file,
-    } = Case::of(Registry::start()?)?;
-    let pushed = user.json(&["plugin", "push", text(&file)?, &reference])?;
-    let mut changed = fs::read(&file)?;
+    let (case, pushed) = Case::pushed()?;
+    let mut changed = fs::read(&case.file)?;
     if let Some(last) = changed.last_mut() {
         *last ^= 1;
     }
     let component = pushed["component"].as_str().unwrap_or_default();
-    overwrite(&registry.blob(component), &changed)?;
-    let error = user.failure(&["plugin", "pull", &reference])?;
+    overwrite(&case.registry.blob(component), &changed)?;
+    let error = case.user.failure(&["plugin", "pull", &case.reference])?;
     assert_contains(
         &error,
         &["the component has digest", "instead of", component],
     );
-    assert!(user.files()?.is_empty());
+    assert!(case.user.files()?.is_empty());
     Ok(())
 }
 

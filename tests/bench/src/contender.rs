@@ -27,8 +27,8 @@ impl Contender {
     }
 }
 
-/// The plugins that are measured on this machine's kernel.
-const OF_REFERENCE: [&str; 7] = [
+/// The plugins of both sides that are measured on this machine's kernel.
+const OF_BOTH: [&str; 7] = [
     "bridge",
     "host-local",
     "macvlan",
@@ -37,16 +37,8 @@ const OF_REFERENCE: [&str; 7] = [
     "static",
     "tuning",
 ];
-const OF_WEIR: [&str; 8] = [
-    "bandwidth",
-    "bridge",
-    "host-local",
-    "macvlan",
-    "portmap",
-    "sbr",
-    "static",
-    "tuning",
-];
+/// One that only weir's side is measured with.
+const OF_WEIR_ALONE: &str = "bandwidth";
 
 /// Their programs.
 pub struct Contenders {
@@ -60,10 +52,10 @@ impl Contenders {
     pub fn find(floor: &Path, reference: &Path, weir: &Path) -> Result<Self> {
         let package = "install the package containernetworking-plugins";
         let install = "`weir install --bin-dir DIR` makes it";
-        for plugin in OF_REFERENCE {
+        for plugin in OF_BOTH {
             must_be_there(&reference.join(plugin), package)?;
         }
-        for plugin in OF_WEIR {
+        for plugin in [OF_WEIR_ALONE].into_iter().chain(OF_BOTH) {
             must_be_there(&weir.join(plugin), install)?;
         }
         Self::in_directories(floor, reference, weir)

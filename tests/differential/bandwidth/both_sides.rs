@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use weir_kit::Outcome;
 
-use super::{Attached, alone, both_directions, bridge, traffic};
+use super::{Attached, alone, both_directions, bridge, nothing_is_shaped, traffic};
 use crate::compare::differences;
 use crate::normalise;
 use crate::side::{Side, Whose, with_previous};
@@ -62,12 +62,7 @@ fn compare(list: &Value) -> Result<()> {
             differing.join("\n  ")
         );
     }
-    let left = traffic(&sides[1].node, &[])?;
-    ensure!(
-        left["ifbs"] == json!([]) && left["filters"] == json!([]),
-        "{left:#}"
-    );
-    Ok(())
+    nothing_is_shaped(&traffic(&sides[1].node, &[])?)
 }
 
 /// The packaged reference's CHECK panics where no key is there.

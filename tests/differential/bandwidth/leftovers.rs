@@ -4,7 +4,9 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use weir_kit::{Outcome, weir};
 
-use super::{Attached, alone, bandwidth, both_directions, bridge, must_succeed, traffic};
+use super::{
+    Attached, alone, bandwidth, both_directions, bridge, must_succeed, nothing_is_shaped, traffic,
+};
 use crate::side::{Side, Whose};
 
 use Whose::{Reference, Weir};
@@ -236,10 +238,7 @@ fn hand_over(from: Whose, to: Whose, has_result: bool) -> Result<()> {
         must_succeed(&call(bridge())?)?;
     }
     let left = attached.traffic()?;
-    ensure!(
-        left["ifbs"] == json!([]) && left["filters"] == json!([]),
-        "{left:#}"
-    );
+    nothing_is_shaped(&left)?;
     ensure!(!left.to_string().contains("{port}"), "{left:#}");
     Ok(())
 }

@@ -61,6 +61,15 @@ fn must_succeed(outcome: &Outcome) -> Result<()> {
     Ok(())
 }
 
+/// Fails where an ifb or a filter is left in what [`traffic`] found.
+fn nothing_is_shaped(found: &Value) -> Result<()> {
+    ensure!(
+        found["ifbs"] == json!([]) && found["filters"] == json!([]),
+        "{found:#}"
+    );
+    Ok(())
+}
+
 /// A side with a container that `bridge` has attached, and `bandwidth` too, where that was called.
 struct Attached {
     side: Side,

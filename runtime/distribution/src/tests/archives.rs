@@ -110,7 +110,10 @@ fn nothing_is_replaced_and_nothing_is_left() {
     }
     save(&artifact(), &tagged(), &place.path().join("empty")).expect("nothing is lost");
     assert_eq!(names(&place), ["empty", "file", "file.tar", "full"]);
-    assert_eq!(fs::read(place.path().join("file.tar")).expect("there"), b"mine");
+    assert_eq!(
+        fs::read(place.path().join("file.tar")).expect("there"),
+        b"mine"
+    );
     let missing = save(&artifact(), &tagged(), &place.path().join("no/such.tar"));
     assert_contains(&missing.expect_err("no").to_string(), &["no/such.tar"]);
 }
