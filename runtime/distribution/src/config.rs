@@ -3,17 +3,14 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use weir_grant::Capability;
 use weir_grant::document::Digest;
+use weir_grant::{Capability, INTERFACES};
 
 use super::error::{Error, Result};
 
 /// What the working group has for components, until the format is 1.0.
 const ARCHITECTURE: &str = "wasm";
 const OS: &str = "wasip2";
-
-/// The prefix of the interfaces of weir's contract.
-const CONTRACT: &str = "weir:cni/";
 
 /// The configuration of a WebAssembly artifact, `application/vnd.wasm.config.v0+json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -82,7 +79,7 @@ impl Config {
 
 /// The capability that an import requests, if any.
 fn capability(import: &str) -> Option<Capability> {
-    let (word, _version) = import.strip_prefix(CONTRACT)?.split_once('@')?;
+    let (word, _version) = import.strip_prefix(INTERFACES)?.split_once('@')?;
     Capability::from_word(word)
 }
 

@@ -105,6 +105,9 @@ pub mod traffic;
 mod verb;
 mod word;
 
+/// The prefix of the contract's interfaces, such as `weir:cni/link@0.2.0`: most are called like their capability.
+pub const INTERFACES: &str = "weir:cni/";
+
 pub use act::{Act, Severity};
 pub use document::{Document, Limits};
 pub use host_interfaces::{HOST_INTERFACES, HostInterfaces};

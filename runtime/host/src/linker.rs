@@ -2,6 +2,7 @@
 
 use wasmtime::component::{Component, HasData, HasSelf, Linker};
 use wasmtime::{Engine, Result};
+use weir_grant::INTERFACES;
 use weir_kernel::{Broker, Error};
 
 use super::bindings::weir::cni::{
@@ -36,9 +37,6 @@ views! {
 /// What implements an interface without a view of its own.
 type Plain = HasSelf<Broker>;
 
-/// The beginning of the names of the contract's interfaces.
-const CONTRACT: &str = "weir:cni/";
-
 /// A linker with the interfaces of the contract that a component imports: most import a few, and each function takes time to
 /// connect. What else it imports is left unconnected.
 ///
@@ -46,7 +44,7 @@ const CONTRACT: &str = "weir:cni/";
 pub fn linker(engine: &Engine, component: &Component) -> Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     for (import, _) in component.component_type().imports(engine) {
-        if let Some(interface) = import.strip_prefix(CONTRACT) {
+        if let Some(interface) = import.strip_prefix(INTERFACES) {
             let (interface, _version) = interface.split_once('@').unwrap_or((interface, ""));
             connect(&mut linker, interface)?;
         }

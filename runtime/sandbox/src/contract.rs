@@ -6,11 +6,10 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
 use weir_cni::Error;
+use weir_grant::INTERFACES;
 
 use super::codes;
 
-/// The prefix of the contract's interfaces.
-pub(crate) const INTERFACES: &str = "weir:cni/";
 const CONTRACT: &str = "weir:cni@0.2.0";
 /// The supported version; any patch of it is supported.
 const RUNS: (u64, u64) = (0, 2);

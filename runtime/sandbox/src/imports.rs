@@ -148,7 +148,7 @@ pub(crate) fn check(subject: &str, imports: &Imports) -> Result<(), Error> {
 /// The capability that an import requests, if any. Errors: why it is refused.
 fn judge(import: &str) -> Result<Option<Capability>, &'static str> {
     let (interface, version) = import.split_once('@').unwrap_or((import, ""));
-    if let Some(word) = interface.strip_prefix(contract::INTERFACES) {
+    if let Some(word) = interface.strip_prefix(weir_grant::INTERFACES) {
         return judge_own(word, version);
     }
     if WASI.contains(&interface) || interface.starts_with(WASI_RANDOM) {
