@@ -109,11 +109,10 @@ impl Sandbox {
     /// Prepares a built-in plugin that will run soon, in another thread, while the caller does something else. Nobody waits
     /// for the thread: a plugin that it has not begun when the plugin runs is prepared then.
     pub fn prepare(&self, plugin: &str) {
-        let is_built_in = Catalogue::is_built_in(plugin);
-        let Some(plugin) = is_built_in
-            .then(|| self.catalogue.find(plugin).ok())
-            .flatten()
-        else {
+        if !Catalogue::is_built_in(plugin) {
+            return;
+        }
+        let Ok(plugin) = self.catalogue.find(plugin) else {
             return;
         };
         let beside = self.beside.get_or_init(|| {
