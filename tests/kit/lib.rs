@@ -23,6 +23,7 @@ mod peers;
 pub mod plugin;
 pub mod probe;
 pub mod recording;
+pub mod sigstore;
 pub mod state;
 pub mod throughput;
 pub mod trace;

@@ -85,6 +85,11 @@ impl Paths {
         self.root.join("etc/weir/weir.json")
     }
 
+    /// The administrator's policy for plugins: who may provide which.
+    pub fn plugin_policy(&self) -> PathBuf {
+        self.root.join("etc/weir/plugin-policy.yaml")
+    }
+
     /// The administrator's grants as of the last invocation.
     pub fn seen_grants(&self) -> PathBuf {
         self.root.join("var/lib/weir/grants.seen")

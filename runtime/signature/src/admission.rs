@@ -1,0 +1,227 @@
+//! Decides whether a component may be installed under a name.
+
+use std::cell::OnceCell;
+
+use sigstore_verify::crypto::sha256;
+use weir_grant::document::Digest;
+
+use super::bundle::{Bundle, Subject};
+use super::crypto;
+use super::error::{Error, Result};
+use super::policy::{By, Policy, Signer, Spec};
+use super::trust_root::TrustRoot;
+
+/// A component that somebody wants to install.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    /// The plugin's name on this node.
+    pub name: &'a str,
+    pub component: &'a [u8],
+    /// The manifest of the artifact that it comes from, which must name the component.
+    pub manifest: Option<&'a [u8]>,
+    /// The signatures that came along.
+    pub bundles: &'a [Vec<u8>],
+    /// Components that somebody who may install plugins named by digest, and where.
+    pub pinned: &'a [(Digest, String)],
+}
+
+/// Why a component may be installed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Admitted {
+    /// By its digest, which is named there.
+    Pinned { by: String },
+    /// The policy lets plugins of this name be unsigned.
+    Unsigned,
+    /// It is signed by a signer of this name, with this identity if keyless.
+    Signed {
+        signer: String,
+        identity: Option<String>,
+        /// Which of the candidate's bundles says so.
+        bundle: usize,
+    },
+}
+
+impl Policy {
+    /// Decides whether a component may be installed. A refused digest counts before all else.
+    pub fn admit(&self, candidate: &Candidate<'_>) -> Result<Admitted> {
+        crypto::install();
+        let digest = digest(candidate.component);
+        self.check_refused(candidate, &digest)?;
+        if let Some(by) = self.pin(candidate, &digest) {
+            return Ok(Admitted::Pinned { by });
+        }
+        let signed = self.check_signatures(candidate, &digest);
+        match signed {
+            Err(error)
+                if !matches!(error, Error::TrustRoot { .. }) && self.allows_unsigned(candidate) =>
+            {
+                Ok(Admitted::Unsigned)
+            }
+            signed => signed,
+        }
+    }
+
+    /// Where the policy is, in a sentence.
+    fn by(&self) -> String {
+        format!("the policy `{}`", self.path.display())
+    }
+
+    fn check_refused(&self, candidate: &Candidate<'_>, component: &Digest) -> Result<()> {
+        let artifact = candidate.manifest.map(digest);
+        let refused = self.spec.iter().flat_map(|spec| &spec.refused);
+        for refusal in refused {
+            if refusal.digest == *component || Some(&refusal.digest) == artifact.as_ref() {
+                return Err(Error::Refused {
+                    digest: refusal.digest.clone(),
+                    by: self.by(),
+                    reason: refusal.reason.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the component's digest is named.
+    fn pin(&self, candidate: &Candidate<'_>, digest: &Digest) -> Option<String> {
+        let mut pinned = candidate.pinned.iter();
+        if let Some((_, by)) = pinned.find(|(pinned, _)| pinned == digest) {
+            return Some(by.clone());
+        }
+        let mut pinned = self.spec.iter().flat_map(|spec| &spec.pinned);
+        let is_pinned = pinned.any(|pin| pin.plugin == candidate.name && pin.digest == *digest);
+        is_pinned.then(|| self.by())
+    }
+
+    fn allows_unsigned(&self, candidate: &Candidate<'_>) -> bool {
+        let mut names = self.spec.iter().flat_map(|spec| &spec.unsigned);
+        names.any(|name| name.matches(candidate.name))
+    }
+
+    fn check_signatures(&self, candidate: &Candidate<'_>, digest: &Digest) -> Result<Admitted> {
+        let unsigned = |policy: String| Error::Unsigned {
+            digest: digest.clone(),
+            policy,
+        };
+        let Some(spec) = &self.spec else {
+            return Err(unsigned(format!(
+                "there is no policy `{}`",
+                self.path.display()
+            )));
+        };
+        if candidate.bundles.is_empty() {
+            let why = format!("{} does not name it below `unsigned`", self.by());
+            return Err(unsigned(why));
+        }
+        let bundles: Vec<Bundle> = (candidate.bundles.iter())
+            .map(|bytes| Bundle::read(bytes))
+            .collect::<Result<_>>()?;
+        self.find_signer(spec, candidate, &bundles)
+    }
+
+    fn find_signer(
+        &self,
+        spec: &Spec,
+        candidate: &Candidate<'_>,
+        bundles: &[Bundle],
+    ) -> Result<Admitted> {
+        let check = Check {
+            policy: self,
+            candidate,
+            root: OnceCell::new(),
+        };
+        let (named, others): (Vec<&Signer>, Vec<&Signer>) =
+            (spec.signers.iter()).partition(|signer| signer.may_provide(candidate.name));
+        let mut failures = Vec::new();
+        for signer in &named {
+            for (place, bundle) in bundles.iter().enumerate() {
+                match check.verify(bundle, signer) {
+                    Err(error @ Error::TrustRoot { .. }) => return Err(error),
+                    Err(error) => failures.push((signer, error)),
+                    Ok(identity) => {
+                        let signer = signer.name.clone();
+                        return Ok(Admitted::Signed {
+                            signer,
+                            identity,
+                            bundle: place,
+                        });
+                    }
+                }
+            }
+        }
+        if failures.len() == 1 {
+            let (_, error) = failures.remove(0);
+            return Err(error);
+        }
+        if failures.is_empty() {
+            let is_known =
+                |signer: &&Signer| bundles.iter().any(|b| check.verify(b, signer).is_ok());
+            let known = others.into_iter().find(is_known);
+            return Err(Error::NoSigner {
+                by: self.by(),
+                known: known.map(|signer| signer.name.clone()),
+            });
+        }
+        let why = failures
+            .iter()
+            .map(|(signer, error)| format!("`{}`: {error}", signer.name));
+        Err(Error::NotAccepted {
+            by: self.by(),
+            why: why.collect(),
+        })
+    }
+}
+
+/// What is verified, with the trust root once it is read.
+struct Check<'a> {
+    policy: &'a Policy,
+    candidate: &'a Candidate<'a>,
+    root: OnceCell<TrustRoot>,
+}
+
+impl Check<'_> {
+    /// Verifies that a signer made a signature. Returns the identity if keyless.
+    fn verify(&self, bundle: &Bundle, signer: &Signer) -> Result<Option<String>> {
+        let subjects = self.subjects();
+        match &signer.by {
+            By::Key { key, logged: false } => bundle.verify_key(&subjects, key).map(|()| None),
+            By::Key { key, logged: true } => {
+                let root = self.root()?;
+                bundle
+                    .verify_logged_key(&subjects, key, root)
+                    .map(|()| None)
+            }
+            By::Keyless(keyless) => {
+                let root = self.root()?;
+                bundle.verify_keyless(&subjects, keyless, root).map(Some)
+            }
+        }
+    }
+
+    fn subjects(&self) -> Vec<Subject<'_>> {
+        let Candidate {
+            name,
+            component,
+            manifest,
+            ..
+        } = self.candidate;
+        let manifest = manifest.iter().map(|manifest| Subject::new(name, manifest));
+        [Subject::new(name, component)]
+            .into_iter()
+            .chain(manifest)
+            .collect()
+    }
+
+    fn root(&self) -> Result<&TrustRoot> {
+        if let Some(root) = self.root.get() {
+            return Ok(root);
+        }
+        let root = self.policy.trust_root()?;
+        Ok(self.root.get_or_init(|| root))
+    }
+}
+
+/// SHA-256 of some bytes.
+pub(crate) fn digest(bytes: &[u8]) -> Digest {
+    let digest = *sha256(bytes).as_bytes();
+    Digest::new(digest)
+}

@@ -1,0 +1,186 @@
+//! The policy: what it lets in, its mistakes, and who could have written it.
+
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt, chown};
+
+use weir_kit::assert_contains;
+
+use super::*;
+
+const POLICY: &str = "etc/weir/plugin-policy.yaml";
+
+/// Why a policy is not used.
+fn mistakes(spec: &str) -> String {
+    let loaded = Policy::load(&Node::new(spec).paths());
+    loaded.expect_err("it is wrong").to_string()
+}
+
+#[test]
+fn without_a_policy_only_a_digest_lets_in() {
+    let node = Node::new("  unsigned: []");
+    std::fs::remove_file(node.root.path().join(POLICY)).expect("removed");
+    let key = key();
+    node.refuses(&[], &["not signed", "there is no policy", "--digest"]);
+    node.refuses(&[signed(&key, COMPONENT)], &["there is no policy"]);
+    let policy = Policy::load(&node.paths()).expect("none");
+    let pinned = [(digest(COMPONENT), "--digest".to_owned())];
+    let candidate = Candidate {
+        name: "labels",
+        component: COMPONENT,
+        manifest: None,
+        bundles: &[],
+        pinned: &pinned,
+    };
+    let by = "--digest".to_owned();
+    assert_eq!(
+        policy.admit(&candidate).expect("let in"),
+        Admitted::Pinned { by }
+    );
+    let other = Candidate {
+        component: OTHER,
+        ..candidate
+    };
+    assert!(policy.admit(&other).is_err());
+}
+
+#[test]
+fn a_policy_allows_unsigned_and_pinned_components() {
+    let unsigned = Node::new("  unsigned: [la*, other]");
+    assert_eq!(unsigned.admit(&[]).expect("let in"), Admitted::Unsigned);
+    assert!(unsigned.admit_as("bridge-2", &[]).is_err());
+    assert!(unsigned.admit_as("other-2", &[]).is_err());
+
+    let own = digest(COMPONENT);
+    let pinned = Node::new(&format!(
+        "  pinned:\n    - {{plugin: labels, digest: {own}}}"
+    ));
+    assert!(matches!(pinned.admit(&[]), Ok(Admitted::Pinned { .. })));
+    // Of another name it is another plugin.
+    assert!(pinned.admit_as("other", &[]).is_err());
+}
+
+#[test]
+fn a_refused_digest_counts_before_all_else() {
+    let key = key();
+    let own = digest(COMPONENT);
+    let node = Node::new(&format!(
+        "  unsigned: [labels]\n  pinned:\n    - {{plugin: labels, digest: {own}}}\n  refused:\n    - {{digest: {own}, reason: \
+         CVE-2026-1}}\n  signers:\n{}",
+        signer("release", "labels", &key)
+    ));
+    let parts = ["is refused", "CVE-2026-1", &own.to_string()];
+    node.refuses(&[signed(&key, COMPONENT)], &parts);
+    node.refuses(&[], &parts);
+
+    // The artifact's digest counts as well.
+    let manifest = b"a manifest";
+    let artifact: Digest = digest(manifest);
+    let node = Node::new(&format!(
+        "  unsigned: [labels]\n  refused:\n    - digest: {artifact}"
+    ));
+    let policy = Policy::load(&node.paths()).expect("a policy");
+    let refused = policy.admit(&Candidate {
+        name: "labels",
+        component: COMPONENT,
+        manifest: Some(manifest),
+        bundles: &[],
+        pinned: &[],
+    });
+    assert_contains(&refused.expect_err("refused").to_string(), &["is refused"]);
+}
+
+#[test]
+fn a_mistake_is_found_with_its_place() {
+    let said = mistakes("  unsinged: [labels]");
+    assert_contains(
+        &said,
+        &["plugin-policy.yaml:4:3: ", "`unsinged`", "`unsigned`"],
+    );
+    for (spec, parts) in [
+        (
+            "  signers:\n    - {name: a, plugins: [b], key: c}",
+            ["plugin-policy.yaml:5:31: ", "`key`"],
+        ),
+        (
+            "  signers:\n    - {name: a, plugins: [b]}",
+            ["either `publicKey` or `keyless`", ":5:"],
+        ),
+        (
+            "  signers:\n    - {name: a, plugins: [b], publicKey: c}",
+            ["publicKey", ":5:"],
+        ),
+        ("  unsigned: [\"l*s\"]", ["not at its end", ":4:14: "]),
+        ("  unsigned: [\"\"]", ["is empty", ":4:14: "]),
+        ("  refused: [{digest: sha256:1}]", ["digest", ":4:"]),
+        (
+            "  trustRoot: trusted_root.json",
+            ["absolute path", "trustRoot"],
+        ),
+        ("  pinned: [{digest: x, plugin: y, z: 1}]", ["`z`", ":4:"]),
+    ] {
+        assert_contains(&mistakes(spec), &parts);
+    }
+    let keyless = |identity: &str| {
+        format!(
+            "  trustRoot: /a\n  signers:\n    - name: a\n      plugins: [b]\n      keyless: {{identity: {identity:?}, issuer: c}}"
+        )
+    };
+    for identity in [
+        "*",
+        "https://*",
+        "https://github.com*",
+        "a@*",
+        "release*",
+        "https:///*",
+    ] {
+        assert_contains(&mistakes(&keyless(identity)), &["leaves open whose it is"]);
+    }
+    assert!(Policy::load(&Node::new(&keyless("https://github.com/a/*")).paths()).is_ok());
+    let without = keyless("a@b").replace("  trustRoot: /a\n", "");
+    assert_contains(&mistakes(&without), &["signer `a` needs `trustRoot`"]);
+}
+
+#[test]
+fn it_is_a_policy_of_this_version() {
+    let node = Node::new("  unsigned: [labels]");
+    for (text, part) in [
+        (
+            "apiVersion: weir.dev/v2\nkind: PluginPolicy\nspec: {}",
+            "apiVersion",
+        ),
+        (
+            "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nspec: {}",
+            "kind",
+        ),
+        ("", "empty"),
+    ] {
+        node.write(POLICY, text.as_bytes());
+        node.refuses(&[], &["plugin-policy.yaml", part]);
+    }
+}
+
+#[test]
+fn a_policy_that_others_could_have_written_is_not_used() {
+    let node = Node::new("  unsigned: [labels]");
+    let file = node.root.path().join(POLICY);
+    for mode in [0o664, 0o646] {
+        std::fs::set_permissions(&file, Permissions::from_mode(mode)).expect("a mode");
+        let parts = [
+            "is not used",
+            "plugin-policy.yaml",
+            &format!("{mode:04o}"),
+            "chmod go-w",
+        ];
+        node.refuses(&[], &parts);
+    }
+    std::fs::set_permissions(&file, Permissions::from_mode(0o644)).expect("a mode");
+    assert!(node.admit(&[]).is_ok());
+    let directory = file.parent().expect("a directory");
+    std::fs::set_permissions(directory, Permissions::from_mode(0o777)).expect("a mode");
+    node.refuses(&[], &["is not used", "0777"]);
+    std::fs::set_permissions(directory, Permissions::from_mode(0o755)).expect("a mode");
+    // Only root can give a file away.
+    if chown(&file, Some(12345), None).is_ok() {
+        node.refuses(&[], &["is not used", "belongs to user 12345"]);
+    }
+}
