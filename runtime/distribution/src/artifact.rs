@@ -52,6 +52,8 @@ pub struct Description {
 pub struct Artifact {
     pub description: Description,
     pub component: Vec<u8>,
+    /// Bundles of sigstore that came along in a layout, or go along into one. They are not verified.
+    pub signatures: Vec<Vec<u8>>,
 }
 
 impl Description {
@@ -73,6 +75,11 @@ impl Description {
     /// The artifact's digest: that of its manifest.
     pub fn digest(&self) -> Digest {
         digest(&self.manifest_bytes)
+    }
+
+    /// The manifest as it is stored.
+    pub fn manifest_bytes(&self) -> &[u8] {
+        &self.manifest_bytes
     }
 
     pub fn annotations(&self) -> &BTreeMap<String, String> {
@@ -124,6 +131,7 @@ impl Artifact {
         Ok(Self {
             description: Description::of(manifest_bytes, config_bytes)?,
             component,
+            signatures: Vec::new(),
         })
     }
 
@@ -134,6 +142,7 @@ impl Artifact {
         Ok(Self {
             description,
             component,
+            signatures: Vec::new(),
         })
     }
 

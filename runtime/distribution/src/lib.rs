@@ -54,6 +54,7 @@ mod manifest;
 mod reference;
 mod registry;
 mod session;
+mod signatures;
 mod tls;
 
 #[cfg(test)]
@@ -65,6 +66,6 @@ pub use connection::Limits;
 pub use credentials::Source as CredentialSource;
 pub use error::{Error, Result};
 pub use layout::{load, save};
-pub use manifest::{Descriptor, Manifest, digest};
+pub use manifest::{BUNDLE, Descriptor, Manifest, digest};
 pub use reference::{Reference, Version};
 pub use registry::{Options, Registry};

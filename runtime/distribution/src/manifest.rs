@@ -19,6 +19,9 @@ pub(crate) const CONFIG: &str = "application/vnd.wasm.config.v0+json";
 /// The media type of a component.
 pub(crate) const COMPONENT: &str = "application/wasm";
 
+/// The media type of bundles of sigstore, by which what refers to an artifact is a signature.
+pub const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
+
 /// The largest manifest, index and configuration, in bytes. Registries take manifests of 4 MiB.
 pub(crate) const MOST_METADATA: u64 = 4 << 20;
 /// The largest component, in bytes: the most that weir installs.
@@ -154,6 +157,14 @@ impl Manifest {
         Ok(())
     }
 
+    /// Reads the manifest of a plugin's artifact that came another way than an artifact. Errors: also if it is too large.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        if bytes.len() as u64 > MOST_METADATA {
+            return Err(wrong(&format!("it is larger than {MOST_METADATA} bytes")));
+        }
+        Self::read(bytes)
+    }
+
     /// The descriptor of the component: the only layer.
     pub fn component(&self) -> &Descriptor {
         &self.layers[0]
@@ -167,7 +178,31 @@ pub(crate) struct Index {
     pub schema_version: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    pub manifests: Vec<Descriptor>,
+    pub manifests: Vec<Referrer>,
+}
+
+/// A manifest in an index, and what it is of if it refers to another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Referrer {
+    #[serde(flatten)]
+    pub descriptor: Descriptor,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact_type: Option<String>,
+}
+
+impl Referrer {
+    /// Of the manifest of a signature.
+    pub(crate) fn signature(manifest: &[u8]) -> Self {
+        Self {
+            descriptor: Descriptor::of(MANIFEST, manifest),
+            artifact_type: Some(BUNDLE.to_owned()),
+        }
+    }
+
+    pub(crate) fn is_signature(&self) -> bool {
+        self.artifact_type.as_deref() == Some(BUNDLE)
+    }
 }
 
 /// Refuses an index. One is never followed, so that none can lead back to itself.

@@ -99,7 +99,11 @@ impl Registry {
         })
     }
 
-    fn run<T>(&self, action: Action, work: impl AsyncFnOnce(&Session) -> Result<T>) -> Result<T> {
+    pub(crate) fn run<T>(
+        &self,
+        action: Action,
+        work: impl AsyncFnOnce(&Session) -> Result<T>,
+    ) -> Result<T> {
         let limit = self.options.limits.total;
         let runtime = self.runtime.as_ref().expect("only drop takes it");
         runtime.block_on(async {
@@ -148,6 +152,7 @@ async fn push(session: &Session, reference: &Reference, artifact: &Artifact) -> 
     let Artifact {
         description,
         component,
+        ..
     } = artifact;
     let Manifest { config, .. } = &description.manifest;
     upload(session, description.manifest.component(), component).await?;
@@ -166,7 +171,7 @@ async fn push(session: &Session, reference: &Reference, artifact: &Artifact) -> 
 }
 
 /// Uploads a blob, unless the registry has it.
-async fn upload(session: &Session, descriptor: &Descriptor, bytes: &[u8]) -> Result<()> {
+pub(crate) async fn upload(session: &Session, descriptor: &Descriptor, bytes: &[u8]) -> Result<()> {
     let Descriptor { digest, .. } = descriptor;
     let there = Call::new(Method::HEAD, session.url(&format!("blobs/{digest}"))?);
     if session.send(&there).await?.head.status == StatusCode::OK {
@@ -238,7 +243,11 @@ fn check_stated(answer: &Answer, expected: &Digest) -> Result<()> {
 }
 
 /// Downloads a blob. A download that breaks off is continued where it ended.
-async fn blob(session: &Session, what: &str, descriptor: &Descriptor) -> Result<Vec<u8>> {
+pub(crate) async fn blob(
+    session: &Session,
+    what: &str,
+    descriptor: &Descriptor,
+) -> Result<Vec<u8>> {
     let url = session.url(&format!("blobs/{}", descriptor.digest))?;
     let mut received = Vec::new();
     for attempt in 1.. {

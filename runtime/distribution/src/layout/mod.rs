@@ -11,8 +11,11 @@ use weir_grant::document::Digest;
 
 use super::artifact::{Artifact, Description};
 use super::error::{Error, Result};
-use super::manifest::{Descriptor, INDEX, Index, MANIFEST, MOST_METADATA, Manifest};
+use super::manifest::{
+    Descriptor, INDEX, Index, MANIFEST, MOST_METADATA, Manifest, Referrer, digest,
+};
 use super::reference::{Reference, Version};
+use super::signatures::{EMPTY_CONTENT, MOST_SIGNATURES, Signature};
 
 const MARKER: &str = "oci-layout";
 const INDEX_FILE: &str = "index.json";
@@ -72,7 +75,7 @@ fn read(files: &mut impl Files, wrong: impl Fn(String) -> Error) -> Result<Artif
     let index = files.read(INDEX_FILE, MOST_METADATA).map_err(&wrong)?;
     let index: Index =
         serde_json::from_slice(&index).map_err(|e| wrong(format!("`{INDEX_FILE}`: {e}")))?;
-    let named = only(&index).map_err(&wrong)?;
+    let (named, referrers) = only(&index).map_err(&wrong)?;
     let mut blob = |descriptor: &Descriptor, what: &str, most: u64| {
         let name = blob_name(&descriptor.digest);
         let bytes = files.read(&name, most).map_err(&wrong)?;
@@ -89,16 +92,32 @@ fn read(files: &mut impl Files, wrong: impl Fn(String) -> Error) -> Result<Artif
     let description = Description::of(manifest_bytes, config)?;
     let layer = manifest.component();
     let component = blob(layer, "the component", layer.size)?;
-    Artifact::of(description, component)
+    let mut artifact = Artifact::of(description, component)?;
+    for referrer in referrers {
+        let what = "the manifest of a signature";
+        let manifest = blob(&referrer.descriptor, what, MOST_METADATA)?;
+        let layer = Signature::bundle_of(&manifest, &artifact.digest())?;
+        let bundle = blob(&layer, "a signature", layer.size)?;
+        artifact.signatures.push(bundle);
+    }
+    Ok(artifact)
 }
 
-/// The only manifest of an index.
-fn only(index: &Index) -> Result<&Descriptor, String> {
-    match &index.manifests[..] {
-        [one] if one.media_type == MANIFEST => Ok(one),
+/// The only manifest of an index that is not a signature, and the signatures.
+fn only(index: &Index) -> Result<(&Descriptor, Vec<&Referrer>), String> {
+    let (signatures, others): (Vec<&Referrer>, Vec<&Referrer>) =
+        (index.manifests.iter()).partition(|one| one.is_signature());
+    if signatures.len() > MOST_SIGNATURES {
+        return Err(format!(
+            "`{INDEX_FILE}` names {} signatures, more than {MOST_SIGNATURES}",
+            signatures.len()
+        ));
+    }
+    match &others[..] {
+        [one] if one.descriptor.media_type == MANIFEST => Ok((&one.descriptor, signatures)),
         [other] => Err(format!(
             "`{INDEX_FILE}` names one of type `{}` instead of `{MANIFEST}`; an index within it is not followed",
-            other.media_type
+            other.descriptor.media_type
         )),
         several => Err(format!(
             "`{INDEX_FILE}` names {} artifacts instead of one",
@@ -118,12 +137,16 @@ fn files<'a>(artifact: &'a Artifact, reference: &Reference) -> Vec<(String, Byte
     let Artifact {
         description,
         component,
+        signatures,
     } = artifact;
-    let mut named = Descriptor::of(MANIFEST, &description.manifest_bytes);
+    let mut named = Referrer {
+        descriptor: Descriptor::of(MANIFEST, &description.manifest_bytes),
+        artifact_type: None,
+    };
     if let Version::Tag(tag) = reference.version() {
-        named.annotations = BTreeMap::from([(TAG.to_owned(), tag.clone())]);
+        named.descriptor.annotations = BTreeMap::from([(TAG.to_owned(), tag.clone())]);
     }
-    let index = Index {
+    let mut index = Index {
         schema_version: 2,
         media_type: Some(INDEX.to_owned()),
         manifests: vec![named],
@@ -133,13 +156,31 @@ fn files<'a>(artifact: &'a Artifact, reference: &Reference) -> Vec<(String, Byte
     };
     let manifest = &description.manifest;
     let blob = |digest: &Digest, bytes: &'a [u8]| (blob_name(digest), Bytes::Borrowed(bytes));
-    vec![
-        (MARKER.to_owned(), json(&marker)),
-        (INDEX_FILE.to_owned(), json(&index)),
+    let mut blobs = vec![
         blob(&artifact.digest(), &description.manifest_bytes),
         blob(&manifest.config.digest, &description.config_bytes),
         blob(&manifest.component().digest, component),
-    ]
+    ];
+    for bundle in signatures {
+        let signature = Signature::of(description, bundle);
+        let manifest = json(&signature);
+        let referrer = Referrer::signature(&manifest);
+        if index.manifests.contains(&referrer) {
+            continue;
+        }
+        blobs.push((blob_name(&referrer.descriptor.digest), manifest));
+        blobs.push(blob(&signature.layers[0].digest, bundle));
+        index.manifests.push(referrer);
+    }
+    if !signatures.is_empty() {
+        blobs.push(blob(&digest(EMPTY_CONTENT), EMPTY_CONTENT));
+    }
+    let mut files = vec![
+        (MARKER.to_owned(), json(&marker)),
+        (INDEX_FILE.to_owned(), json(&index)),
+    ];
+    files.append(&mut blobs);
+    files
 }
 
 type Bytes<'a> = std::borrow::Cow<'a, [u8]>;

@@ -6,6 +6,7 @@ mod downloads;
 mod manifests;
 mod secrets;
 mod server;
+mod signatures;
 mod uploads;
 
 use std::collections::BTreeMap;
