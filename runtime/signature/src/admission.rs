@@ -5,10 +5,11 @@ use std::cell::OnceCell;
 use sigstore_verify::crypto::sha256;
 use weir_grant::document::Digest;
 
-use super::bundle::{Bundle, Subject};
+use super::bundle::Bundle;
 use super::crypto;
 use super::error::{Error, Result};
 use super::policy::{By, Policy, Signer, Spec};
+use super::subject::Subject;
 use super::trust_root::TrustRoot;
 
 /// A component that somebody wants to install.
@@ -42,22 +43,23 @@ pub enum Admitted {
 }
 
 impl Policy {
-    /// Decides whether a component may be installed. A refused digest counts before all else.
+    /// Decides whether a component may be installed. A refused digest counts before all else, and a signature that a signer of the
+    /// policy made before the component's digest, so that it is known who provided it.
     pub fn admit(&self, candidate: &Candidate<'_>) -> Result<Admitted> {
         crypto::install();
         let digest = digest(candidate.component);
         self.check_refused(candidate, &digest)?;
+        let error = match self.check_signatures(candidate, &digest) {
+            Ok(admitted) => return Ok(admitted),
+            Err(error) => error,
+        };
         if let Some(by) = self.pin(candidate, &digest) {
             return Ok(Admitted::Pinned { by });
         }
-        let signed = self.check_signatures(candidate, &digest);
-        match signed {
-            Err(error)
-                if !matches!(error, Error::TrustRoot { .. }) && self.allows_unsigned(candidate) =>
-            {
-                Ok(Admitted::Unsigned)
-            }
-            signed => signed,
+        match error {
+            Error::TrustRoot { .. } => Err(error),
+            _ if self.allows_unsigned(candidate) => Ok(Admitted::Unsigned),
+            _ => Err(error),
         }
     }
 

@@ -1,6 +1,6 @@
 //! A signature with what proves it: a bundle of sigstore, and how one is verified.
 
-use sigstore_verify::crypto::{KeyAlgorithm, sha256, verify_signature};
+use sigstore_verify::crypto::{KeyAlgorithm, verify_signature};
 use sigstore_verify::types::{
     Bundle as Content, HashAlgorithm, MessageSignature, SignatureContent,
     VerificationMaterialContent,
@@ -12,28 +12,11 @@ use super::error::{Error, Result};
 use super::key::PublicKey;
 use super::policy::Keyless;
 use super::statement;
+use super::subject::Subject;
 use super::trust_root::TrustRoot;
 
 /// The largest bundle, in bytes. One of `cosign` has about 10 KiB.
 pub const MOST_BUNDLE: usize = 1 << 20;
-
-/// What may be signed: a component, or the manifest of the artifact that names it.
-#[derive(Clone, Copy, Debug)]
-pub struct Subject<'a> {
-    pub name: &'a str,
-    pub bytes: &'a [u8],
-}
-
-impl<'a> Subject<'a> {
-    pub fn new(name: &'a str, bytes: &'a [u8]) -> Self {
-        crypto::install();
-        Self { name, bytes }
-    }
-
-    pub(crate) fn hex(&self) -> String {
-        sha256(self.bytes).to_hex()
-    }
-}
 
 /// A signature with what proves it. Nothing of it is believed before it is verified.
 #[derive(Clone, Debug)]
@@ -137,6 +120,11 @@ impl Bundle {
                 found: shown(identity),
             }),
         }
+    }
+
+    /// Checks that the signature says it is for one of the subjects. It is not verified.
+    pub fn check_subject(&self, subjects: &[Subject<'_>]) -> Result<()> {
+        self.subject(subjects).map(|_| ())
     }
 
     /// Which of the subjects the signature names.

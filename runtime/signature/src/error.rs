@@ -1,11 +1,11 @@
 //! Why a signature does not count. Each says which check failed.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use weir_files::file_trust::Untrusted;
+use weir_grant::diagnostic::Diagnostic;
 use weir_grant::document::Digest;
-
-use super::policy::Invalid;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -57,13 +57,33 @@ pub enum Error {
         reason: String,
     },
     #[error(
-        "it is not signed; {policy}. If you have checked that it is the component you want, give its digest: --digest {digest}"
+        "it is not signed; {policy}. A component that you have checked yourself can be named by its digest: `--digest {digest}` of `weir \
+         plugin add` and `load`, or the artifact's in the name that is pulled"
     )]
     Unsigned { digest: Digest, policy: String },
     #[error("{by} names no signer for it; {}", found(.known))]
     NoSigner { by: String, known: Option<String> },
     #[error("no signer that {by} names for it has signed it: {}", .why.join("; "))]
     NotAccepted { by: String, why: Vec<String> },
+}
+
+/// A policy with mistakes.
+#[derive(Debug)]
+pub struct Invalid {
+    pub(crate) path: PathBuf,
+    pub(crate) mistakes: Vec<Diagnostic>,
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the policy for plugins is not valid")?;
+        let mut before = ": ";
+        for mistake in &self.mistakes {
+            write!(f, "{before}{}:{mistake}", self.path.display())?;
+            before = "\n  ";
+        }
+        Ok(())
+    }
 }
 
 fn because(reason: &str) -> String {

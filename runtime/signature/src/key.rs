@@ -17,10 +17,10 @@ use sigstore_verify::types::{
     PublicKeyIdentifier, SignatureContent, VerificationMaterial, VerificationMaterialContent, pae,
 };
 
-use super::bundle::Subject;
 use super::crypto;
 use super::error::{Error, Result};
 use super::statement::{self, PAYLOAD};
+use super::subject::Subject;
 
 /// The largest file with a key, in bytes.
 const MOST_KEY: u64 = 64 << 10;

@@ -36,15 +36,17 @@ mod error;
 mod key;
 mod policy;
 mod statement;
+mod subject;
 mod trust_root;
 
 #[cfg(test)]
 mod tests;
 
 pub use admission::{Admitted, Candidate};
-pub use bundle::{Bundle, MOST_BUNDLE, Subject};
-pub use error::{Error, Result};
+pub use bundle::{Bundle, MOST_BUNDLE};
+pub use error::{Error, Invalid, Result};
 pub use key::{PublicKey, SigningKey};
-pub use policy::{By, Identity, Invalid, Keyless, Policy, Signer};
+pub use policy::{By, Identity, Keyless, Policy, Signer};
 pub use statement::PREDICATE;
+pub use subject::Subject;
 pub use trust_root::TrustRoot;

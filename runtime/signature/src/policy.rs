@@ -11,7 +11,7 @@ use weir_grant::diagnostic::Diagnostic;
 use weir_grant::document::Digest;
 use weir_grant::reading::{self, MOST_BYTES};
 
-use super::error::{Error, Result};
+use super::error::{Error, Invalid, Result};
 use super::key::PublicKey;
 use super::trust_root::TrustRoot;
 
@@ -278,25 +278,6 @@ pub(crate) struct Refusal {
     pub digest: Digest,
     #[serde(default)]
     pub reason: String,
-}
-
-/// A policy with mistakes.
-#[derive(Debug)]
-pub struct Invalid {
-    path: PathBuf,
-    mistakes: Vec<Diagnostic>,
-}
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the policy for plugins is not valid")?;
-        let mut before = ": ";
-        for mistake in &self.mistakes {
-            write!(f, "{before}{}:{mistake}", self.path.display())?;
-            before = "\n  ";
-        }
-        Ok(())
-    }
 }
 
 impl Policy {

@@ -3,8 +3,8 @@
 use serde_json::json;
 use sigstore_verify::types::{DsseEnvelope, Statement};
 
-use super::bundle::Subject;
 use super::error::{Error, Result};
+use super::subject::Subject;
 
 /// The type of the signed payload (DSSE).
 pub(crate) const PAYLOAD: &str = "application/vnd.in-toto+json";

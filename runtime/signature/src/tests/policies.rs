@@ -55,6 +55,15 @@ fn a_policy_allows_unsigned_and_pinned_components() {
         "  pinned:\n    - {{plugin: labels, digest: {own}}}"
     ));
     assert!(matches!(pinned.admit(&[]), Ok(Admitted::Pinned { .. })));
+    let key = key();
+    let both = Node::new(&format!(
+        "  pinned:\n    - {{plugin: labels, digest: {own}}}\n  signers:\n{}",
+        signer("release", "labels", &key)
+    ));
+    let signed_too = both.admit(&[signed(&key, COMPONENT)]);
+    assert_eq!(signed_too.expect("let in"), by("release"));
+    let not_by_them = both.admit(&[signed(&self::key(), COMPONENT)]);
+    assert!(matches!(not_by_them, Ok(Admitted::Pinned { .. })));
     // Of another name it is another plugin.
     assert!(pinned.admit_as("other", &[]).is_err());
 }
