@@ -1,7 +1,8 @@
 //! What commands do where standard output cannot be written: a full disk, and a reader that has ended.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -21,6 +22,8 @@ struct Case {
     example: PathBuf,
     config: PathBuf,
     records: PathBuf,
+    /// An author's, to sign with.
+    key: PathBuf,
 }
 
 impl Case {
@@ -37,6 +40,7 @@ impl Case {
             container: node.container()?,
             example: component("pinned-gateway"),
             records: node.root().join("records.jsonl"),
+            key: node.write("release.pem", rcgen::KeyPair::generate()?.serialize_pem())?,
             config,
             node,
         };
@@ -50,6 +54,7 @@ impl Case {
             case.node.root().join("var/log/weir/audit.jsonl"),
             &case.records,
         )?;
+        fs::set_permissions(&case.key, Permissions::from_mode(0o600))?;
         Ok(case)
     }
 
@@ -92,6 +97,7 @@ impl Case {
             "grants diff bridge ptp".to_owned(),
             format!("grants diff {example} {}", show(&component("hostile"))),
             format!("plugin inspect {example}"),
+            format!("plugin verify {example}"),
             "plugin list".to_owned(),
             "grants who link.update namespace=host".to_owned(),
             "net list".to_owned(),
@@ -123,6 +129,11 @@ impl Case {
             "audit checkpoint".to_owned(),
             "audit schema".to_owned(),
             format!("plugin new project {project} --sdk {sdk}"),
+            format!(
+                "plugin sign {example} --key {} --bundle {}",
+                show(&self.key),
+                show(&self.node.root().join("signature"))
+            ),
             format!("plugin add {example}"),
             "plugin remove pinned-gateway".to_owned(),
             format!("uninstall --force --bin-dir {bin}"),

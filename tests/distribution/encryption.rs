@@ -41,6 +41,9 @@ fn an_authority_of_ones_own_is_trusted_if_it_is_given() -> Result<()> {
         .user
         .failure(&["plugin", "pull", &case.reference, "x"])?;
     assert_contains(&error, &["400"]);
-    assert_eq!(case.user.files()?, ["labels.wasm"]);
+    assert_eq!(
+        case.user.files()?,
+        ["labels.wasm", "labels.wasm.origin.json"]
+    );
     Ok(())
 }

@@ -5,6 +5,7 @@ mod credentials;
 mod encryption;
 mod layouts;
 mod registry;
+mod signatures;
 mod transfers;
 
 use std::fs;
@@ -14,6 +15,7 @@ use std::process::{Command, Output};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
+use weir_kit::node::POLICY;
 use weir_kit::{binary, component};
 
 /// A user of weir, with a home and a working directory.
@@ -24,9 +26,11 @@ struct User {
 impl User {
     fn new() -> Result<Self> {
         let home = TempDir::with_prefix("weir-test-")?;
-        for directory in ["work", "root", "bin", ".docker"] {
-            fs::create_dir(home.path().join(directory))?;
+        for directory in ["work", "root/etc/weir", "bin", ".docker"] {
+            fs::create_dir_all(home.path().join(directory))?;
         }
+        let policy = home.path().join("root/etc/weir/plugin-policy.yaml");
+        fs::write(policy, POLICY)?;
         Ok(Self { home })
     }
 

@@ -35,8 +35,12 @@ fn a_plugin_is_pushed_pulled_and_installed() -> Result<()> {
     let pulled = case.user.json(&["plugin", "pull", &case.reference])?;
     assert_eq!(pulled["artifact"], pushed["artifact"]);
     assert_eq!(pulled["component"], pushed["component"]);
-    assert_eq!(pulled["files"], json!({ "component": "labels.wasm" }));
-    assert_eq!(case.user.files()?, ["labels.wasm"]);
+    let files = ["labels.wasm", "labels.wasm.origin.json"];
+    assert_eq!(
+        pulled["files"],
+        json!({ "component": files[0], "origin": files[1] })
+    );
+    assert_eq!(case.user.files()?, files);
     assert_eq!(
         fs::read(case.user.file("labels.wasm"))?,
         fs::read(&case.file)?
@@ -70,7 +74,8 @@ fn a_plugin_is_pushed_pulled_and_installed() -> Result<()> {
         .reference(&format!("plugins/labels@{artifact}"));
     case.user
         .json(&["plugin", "pull", &pinned, "pinned.wasm"])?;
-    assert_eq!(case.user.files()?, ["labels.wasm", "pinned.wasm"]);
+    let both = [&files[..], &["pinned.wasm", "pinned.wasm.origin.json"]].concat();
+    assert_eq!(case.user.files()?, both);
     Ok(())
 }
 
@@ -161,7 +166,11 @@ fn a_proposed_grant_comes_beside_the_plugin_and_is_not_in_force() -> Result<()> 
     let pulled = case.user.json(&["plugin", "pull", &case.reference])?;
     assert_eq!(
         pulled["files"],
-        json!({ "component": "labels.wasm", "grant": "labels.grant.yaml" })
+        json!({
+            "component": "labels.wasm",
+            "grant": "labels.grant.yaml",
+            "origin": "labels.wasm.origin.json",
+        })
     );
     assert_eq!(
         fs::read(case.user.file("labels.grant.yaml"))?,

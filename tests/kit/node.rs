@@ -21,6 +21,10 @@ pub struct Node {
     root: TempDir,
 }
 
+/// A policy that lets every plugin in: what tests install is not signed. `tests/distribution` tests others.
+pub const POLICY: &str =
+    "apiVersion: weir.dev/v1alpha1\nkind: PluginPolicy\nspec:\n  unsigned: [\"*\"]\n";
+
 /// The plugins inside the binary.
 pub const STANDARD: [&str; 17] = [
     "bandwidth",
@@ -77,6 +81,7 @@ impl Node {
             root: TempDir::with_prefix("weir-test-")?,
         };
         node.install()?;
+        node.write("etc/weir/plugin-policy.yaml", POLICY)?;
         node.ip("link set lo up")?;
         // A new namespace has the machine's own, which whatever runs there may change meanwhile.
         node.inside(|| Ok(fs::write("/proc/sys/net/ipv4/ip_forward", "0")?))?;

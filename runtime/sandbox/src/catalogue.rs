@@ -11,7 +11,7 @@ use weir_grant::document::Digest;
 use weir_grant::internal_grant;
 
 use super::compiler::Compiled;
-use super::installed::{Installed, Manifest, damaged, digest, untrusted};
+use super::installed::{Installed, Manifest, Provenance, damaged, digest, untrusted};
 use super::plugin_store::PluginStore;
 use super::seal::Key;
 use super::{builtin, codes};
@@ -123,25 +123,23 @@ impl Catalogue {
             let what = format!("plugin `{name}` does not compile");
             Error::new(codes::NO_PLUGIN, what).with_details(e)
         })?;
-        self.install_compiled(name, &compiled)
+        self.install_compiled(name, &compiled, &Provenance::default(), true)
     }
 
-    /// As [`install`](Self::install), for a compiled component.
-    pub fn install_compiled(&self, name: &str, compiled: &Compiled) -> Result<Digest, Error> {
-        self.put(name, compiled, PluginStore::replace)
-    }
-
-    /// As [`install_compiled`](Self::install_compiled). Errors: also `codes::NO_PLUGIN` if a plugin of that name is installed.
-    pub fn install_new(&self, name: &str, compiled: &Compiled) -> Result<Digest, Error> {
-        self.put(name, compiled, PluginStore::take)
-    }
-
-    fn put(
+    /// As [`install`](Self::install), for a compiled component of which more is known. Errors: also `codes::NO_PLUGIN` if a plugin of
+    /// that name is installed and `replace` is false.
+    pub fn install_compiled(
         &self,
         name: &str,
         compiled: &Compiled,
-        place: impl FnOnce(&PluginStore, &str) -> io::Result<()>,
+        provenance: &Provenance,
+        replace: bool,
     ) -> Result<Digest, Error> {
+        let place = if replace {
+            PluginStore::replace
+        } else {
+            PluginStore::take
+        };
         Self::check_name(name)?;
         let (component, code) = (compiled.component(), compiled.code());
         let digest = digest(component);
@@ -152,6 +150,7 @@ impl Catalogue {
                 seal: key.seal(&digest, code),
                 digest: digest.clone(),
                 compiled_by: env!("CARGO_PKG_VERSION").to_owned(),
+                provenance: provenance.clone(),
             };
             plugin_store.write(&manifest, component, code)?;
             place(&plugin_store, name)
@@ -238,6 +237,14 @@ impl Plugin {
 
     pub fn is_built_in(&self) -> bool {
         matches!(self.source, Source::BuiltIn(_))
+    }
+
+    /// Where it is from and why it was let in; none for a built-in one.
+    pub fn provenance(&self) -> Option<&Provenance> {
+        match &self.source {
+            Source::BuiltIn(_) => None,
+            Source::Installed(installed) => Some(&installed.manifest().provenance),
+        }
     }
 
     /// How many bytes of the grant's memory its code takes. The first 16 MiB that loading takes do not count, nor does built-in

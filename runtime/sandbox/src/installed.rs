@@ -1,5 +1,6 @@
 //! An installed plugin: its files, and the checks that they are unchanged and that only weir could have written them.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use sha2::{Digest as _, Sha256};
 use weir_cni::Error;
 use weir_files::Paths;
@@ -40,6 +42,59 @@ pub(crate) struct Manifest {
     pub seal: String,
     /// The version of weir that compiled it.
     pub compiled_by: String,
+    #[serde(default, skip_serializing_if = "Provenance::is_unknown")]
+    pub provenance: Provenance,
+}
+
+/// Where an installed component is from, and why it was let in. Who installed it said so; a plugin cannot.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Provenance {
+    /// The version that the plugin reported.
+    pub version: Option<String>,
+    /// The artifact that it was pulled as, by its digest.
+    pub origin: Option<String>,
+    pub trusted: Trusted,
+}
+
+/// Why a component was let in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Trusted {
+    /// The policy lets plugins of its name be unsigned.
+    #[default]
+    Unsigned,
+    /// Its digest is named there.
+    Pinned { by: String },
+    /// It is signed by a signer of the policy, with this identity if keyless.
+    Signed {
+        signer: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        identity: Option<String>,
+    },
+}
+
+impl fmt::Display for Trusted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsigned => f.write_str("unsigned"),
+            Self::Pinned { by } => write!(f, "pinned by {by}"),
+            Self::Signed { signer, identity } => {
+                write!(f, "signed by {signer}")?;
+                match identity {
+                    Some(identity) => write!(f, ", as {identity}"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+impl Provenance {
+    fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The component, as its author built it.

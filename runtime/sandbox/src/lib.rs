@@ -79,7 +79,7 @@ pub use grants::{
 };
 pub use imports::{Imports, Names, Refused};
 pub use inspect::Inspection;
-pub use installed::{Installed, digest};
+pub use installed::{Installed, Provenance, Trusted, digest};
 pub use internal_policy::own_digest;
 pub use ipam::{CheckResult, NativeIpamCall, RunNativeIpam};
 pub use request::{About, Request};

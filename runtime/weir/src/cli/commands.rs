@@ -130,6 +130,8 @@ fn only_prints(command: &Command) -> bool {
             command,
             plugin::Command::Test(_)
                 | plugin::Command::Push(_)
+                | plugin::Command::Sign(_)
+                | plugin::Command::Verify(_)
                 | plugin::Command::Pull(_)
                 | plugin::Command::Save(_)
         ),

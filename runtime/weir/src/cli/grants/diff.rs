@@ -151,7 +151,7 @@ fn imports(paths: Paths, first: (&Path, &[u8]), second: (&Path, &[u8])) -> Resul
     })
 }
 
-fn print(difference: &Difference) {
+pub fn print(difference: &Difference) {
     if difference.is_empty() {
         print_line!("They allow the same.");
         return;

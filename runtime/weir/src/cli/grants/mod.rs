@@ -1,7 +1,7 @@
 //! `weir grants`: what plugins may do on this node, and tools to work with that.
 
 pub mod check;
-mod diff;
+pub mod diff;
 pub mod document;
 mod explain;
 pub mod grant_state;
@@ -12,7 +12,7 @@ mod new;
 mod origin;
 mod replay;
 mod schema;
-mod show;
+pub mod show;
 mod suggest;
 mod who;
 

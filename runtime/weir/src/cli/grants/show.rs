@@ -173,15 +173,28 @@ fn is_known(paths: &Paths, plugin: &str) -> bool {
     Catalogue::is_built_in(plugin) || Catalogue::new(paths).is_installed(plugin)
 }
 
+/// Says in words what a document allows.
+pub fn print_rules(document: &Document) {
+    print_section(&allowed(&document.spec.capabilities));
+    if let Some(tenants) = for_tenants(document) {
+        print_tenants(&tenants);
+    }
+}
+
+fn for_tenants(document: &Document) -> Option<ForTenants> {
+    let tenants = document.spec.tenants.as_ref()?;
+    Some(ForTenants {
+        allowed: allowed(&tenants.capabilities),
+        pods: tenants.pods.clone(),
+    })
+}
+
 fn shown(grant: &Grant) -> Shown {
     let Loaded { document, origin } = grant.loaded.clone();
     let capabilities = &document.spec.capabilities;
     let sections: Vec<&Capabilities> = document.spec.sections().map(|(_, all)| all).collect();
     let not_allowed = not_allowed(&sections);
-    let tenants = document.spec.tenants.as_ref().map(|tenants| ForTenants {
-        allowed: allowed(&tenants.capabilities),
-        pods: tenants.pods.clone(),
-    });
+    let tenants = for_tenants(&document);
     Shown {
         name: document.metadata.name.clone(),
         plugin: document.spec.plugin.name.clone(),

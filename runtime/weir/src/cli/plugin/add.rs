@@ -2,14 +2,17 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde::Serialize;
 use weir_gate::{Event, User};
-use weir_sandbox::{Catalogue, Inspection, Sandbox};
+use weir_grant::document::Digest;
+use weir_sandbox::{Catalogue, Inspection, Provenance, Sandbox};
 
+use super::arrival::Arrival;
 use super::coverage::Coverage;
 use super::difference::Difference;
+use super::proposal::Proposal;
 use crate::cli::component::{inspect, name_of, read};
 use crate::cli::output::{Answer, Format, complain, say, show};
 
@@ -23,6 +26,15 @@ pub struct Arguments {
     /// Replace an installed plugin of that name.
     #[arg(long)]
     replace: bool,
+    /// A signature [default: FILE.sigstore.json]. Can be given several times.
+    #[arg(long, value_name = "FILE")]
+    bundle: Vec<PathBuf>,
+    /// The digest of the component that you have checked and want, whoever signed it.
+    #[arg(long)]
+    digest: Option<Digest>,
+    /// Let an older version replace a newer one.
+    #[arg(long, requires = "replace")]
+    allow_downgrade: bool,
     #[command(flatten)]
     format: Format,
 }
@@ -38,6 +50,11 @@ struct Added {
     difference: Option<Difference>,
     granted: bool,
     #[serde(flatten)]
+    provenance: Provenance,
+    /// The grant that its author proposes, which is not in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proposal: Option<Proposal>,
+    #[serde(flatten)]
     coverage: Coverage,
 }
 
@@ -48,7 +65,8 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     if let Some(name) = &arguments.name {
         Catalogue::check_name(name).map_err(show)?;
     }
-    let inspection = inspect(sandbox, &arguments.file, &read(&arguments.file)?)?;
+    let component = read(&arguments.file)?;
+    let inspection = inspect(sandbox, &arguments.file, &component)?;
     inspection
         .check()
         .map_err(|e| show(e.with_prefix(format_args!("`{shown}`"))))?;
@@ -57,18 +75,27 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
         .with_context(|| format!("`{shown}` has no name; give one with --name"))?;
     Catalogue::check_name(&name).map_err(show)?;
 
+    let provenance = admit(sandbox, arguments, &name, &component, &inspection)
+        .with_context(|| format!("plugin `{name}` is not installed"))?;
+    let proposal = Proposal::beside(sandbox.paths(), &arguments.file, &name)
+        .with_context(|| format!("plugin `{name}` is not installed: its author's proposal"))?;
+
     let is_taken = sandbox.catalogue().is_installed(&name);
-    let difference = installed(sandbox, &name)
-        .filter(|_| is_taken)
-        .map(|installed| Difference::between(&installed, &inspection));
+    let before = installed(sandbox, &name).filter(|_| is_taken);
     let installed = !is_taken || arguments.replace;
     if installed {
-        install(sandbox, &name, &inspection, arguments.replace)?;
+        if let Some(before) = before.as_ref().filter(|_| !arguments.allow_downgrade) {
+            check_version(&name, version(before), version(&inspection))?;
+        }
+        install(sandbox, &name, &inspection, &provenance, arguments.replace)?;
     }
+    let difference = before.map(|before| Difference::between(&before, &inspection));
     let coverage = Coverage::of(sandbox, &name, &inspection);
     let added = Added {
         digest: inspection.digest.to_string(),
         granted: coverage.is_granted(),
+        provenance,
+        proposal,
         name,
         installed,
         difference,
@@ -90,8 +117,58 @@ fn installed(sandbox: &Sandbox, name: &str) -> Option<Inspection> {
     sandbox.inspect(&plugin.component().ok()?).ok()
 }
 
+/// Decides whether the node's policy lets the component be the plugin of this name.
+fn admit(
+    sandbox: &Sandbox,
+    arguments: &Arguments,
+    name: &str,
+    component: &[u8],
+    inspection: &Inspection,
+) -> Result<Provenance> {
+    if let Some(wanted) = &arguments.digest {
+        ensure!(
+            *wanted == inspection.digest,
+            "`{}` is component {}, not {wanted}",
+            arguments.file.display(),
+            inspection.digest
+        );
+    }
+    let mut arrival = Arrival::beside(&arguments.file, &arguments.bundle, component)?;
+    arrival.pin(arguments.digest.as_ref());
+    let admitted = arrival.admit(sandbox.paths(), name, component)?;
+    let version = version(inspection).map(str::to_owned);
+    Ok(arrival.provenance(admitted, version))
+}
+
+/// The version that a plugin reports; nothing if it fails to.
+fn version(inspection: &Inspection) -> Option<&str> {
+    let about = inspection.about.as_ref().ok();
+    about.map(|about| about.version.as_str())
+}
+
+/// Errors: the version is older than the installed one, or has no order while that has one.
+fn check_version(name: &str, installed: Option<&str>, added: Option<&str>) -> Result<()> {
+    let parsed = |text: Option<&str>| semver::Version::parse(text?).ok();
+    let Some(newest) = parsed(installed) else {
+        return Ok(());
+    };
+    let shown = added.unwrap_or("unknown");
+    ensure!(
+        parsed(added).is_some_and(|added| added >= newest),
+        "plugin `{name}` stays at version `{newest}`: `{shown}` is older, or is not a semantic version; give --allow-downgrade if you \
+         want it"
+    );
+    Ok(())
+}
+
 /// Installs it, and records that. Nothing is installed if the audit log cannot be opened.
-fn install(sandbox: &Sandbox, name: &str, inspection: &Inspection, replace: bool) -> Result<()> {
+fn install(
+    sandbox: &Sandbox,
+    name: &str,
+    inspection: &Inspection,
+    provenance: &Provenance,
+    replace: bool,
+) -> Result<()> {
     let catalogue = sandbox.catalogue();
     if let Some(why) = sandbox.audit_log().failure() {
         bail!(
@@ -99,12 +176,8 @@ fn install(sandbox: &Sandbox, name: &str, inspection: &Inspection, replace: bool
         );
     }
     let before = catalogue.find(name).ok().map(|plugin| plugin.digest);
-    let installed = if replace {
-        catalogue.install_compiled(name, &inspection.compiled)
-    } else {
-        // One that is added meanwhile is not replaced either.
-        catalogue.install_new(name, &inspection.compiled)
-    };
+    // One that is added meanwhile is not replaced either.
+    let installed = catalogue.install_compiled(name, &inspection.compiled, provenance, replace);
     let event = Event::Added {
         replaced: before.as_ref(),
         user: User::of_process(),
@@ -122,11 +195,55 @@ fn print(added: &Added) {
     if !added.installed {
         return;
     }
-    let Added { name, digest, .. } = added;
-    say!("installed plugin {name}, {digest}");
+    let Added {
+        name,
+        digest,
+        provenance,
+        ..
+    } = added;
+    say!("installed plugin {name}, {digest}, {}", provenance.trusted);
     if added.coverage.grants.is_empty() && added.coverage.error.is_none() {
         say!("it needs a grant: `weir grants new {name}` prints one to review");
     } else {
         added.coverage.print(name);
+    }
+    if let Some(proposal) = &added.proposal {
+        proposal.print();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_version_does_not_replace_a_newer_one() {
+        let check = |installed, added| check_version("labels", Some(installed), Some(added));
+        for (installed, added) in [
+            ("1.2.0", "1.2.0"),
+            ("1.2.0", "1.10.0"),
+            ("1.2.0-rc.1", "1.2.0"),
+            // There was no order before either.
+            ("monday", "1.0.0"),
+            ("monday", "sunday"),
+        ] {
+            assert!(check(installed, added).is_ok(), "{installed} to {added}");
+        }
+        for (installed, added) in [
+            ("1.2.0", "1.1.9"),
+            ("1.10.0", "1.9.0"),
+            ("1.2.0", "1.2.0-rc.1"),
+            ("1.2.0", "latest"),
+            ("1.2.0", ""),
+        ] {
+            let said = check(installed, added).expect_err(added).to_string();
+            assert!(
+                said.contains(&format!("stays at version `{installed}`")),
+                "{said}"
+            );
+            assert!(said.contains("--allow-downgrade"), "{said}");
+        }
+        assert!(check_version("labels", Some("1.2.0"), None).is_err());
+        assert!(check_version("labels", None, Some("1.0.0")).is_ok());
     }
 }

@@ -12,7 +12,9 @@ use tempfile::{Builder, NamedTempFile};
 use weir_distribution::{Artifact, Description, GRANT};
 use weir_grant::Capability;
 use weir_sandbox::{Inspection, Sandbox, parse_grant};
+use weir_signature::Admitted;
 
+use super::arrival::{Arrival, origin_beside, signature_beside};
 use crate::cli::output::{capability_words, print_list, say, show};
 
 /// What an artifact says of itself.
@@ -106,12 +108,20 @@ pub struct Files {
     /// The grant that the author proposes, beside the component. It is not in force.
     #[serde(skip_serializing_if = "Option::is_none")]
     grant: Option<PathBuf>,
+    /// The signature that counts, beside the component.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<PathBuf>,
+    /// What the artifact was, beside the component.
+    origin: PathBuf,
+    /// What `weir plugin add` needs beside the file.
+    #[serde(skip)]
+    options: String,
 }
 
 impl Files {
     /// Checks that the files of an artifact can be written, before it is downloaded.
     pub fn check_free(component: &Path, replace: bool) -> Result<()> {
-        for file in [component, &grant_beside(component)] {
+        for file in [component.to_owned()].iter().chain(&beside(component)) {
             if file.symlink_metadata().is_ok() && !replace {
                 bail!(
                     "`{}` exists: give --replace, or the name of another file",
@@ -122,37 +132,51 @@ impl Files {
         Ok(())
     }
 
-    /// Writes an artifact's component, and the proposed grant beside it: both, or nothing. A kill can leave the proposal alone,
+    /// Writes an artifact's component, and beside it what came along: all, or nothing. A kill can leave what is beside it alone,
     /// which allows nothing.
-    pub fn write(artifact: &Artifact, component: &Path, replace: bool) -> Result<Self> {
+    pub fn write(
+        artifact: &Artifact,
+        arrival: &Arrival,
+        admitted: &Admitted,
+        component: &Path,
+        replace: bool,
+    ) -> Result<Self> {
         Self::check_free(component, replace)?;
-        let beside = grant_beside(component);
-        let grant = artifact.description.grant();
-        if grant.is_none() && beside.exists() {
+        let grant = artifact.description.grant().map(str::as_bytes);
+        let [grant_file, signature_file, origin_file] = beside(component);
+        if grant.is_none() && grant_file.exists() {
             bail!(
                 "`{}` is the proposal for another component, and this artifact has none: remove it",
-                beside.display()
+                grant_file.display()
             );
         }
-        let staged = stage(component, &artifact.component)?;
-        let grant = match grant {
-            Some(grant) => Some(stage(&beside, grant.as_bytes())?),
-            None => None,
-        };
-        let has_grant = grant.is_some();
-        if let Some(grant) = grant {
-            settle(grant, &beside, replace)?;
+        let signature = arrival.signature(admitted);
+        let origin = serde_json::to_vec_pretty(&arrival.origin)?;
+        if signature.is_none() && replace && signature_file.exists() {
+            let removed = fs::remove_file(&signature_file);
+            removed.with_context(|| format!("remove `{}`", signature_file.display()))?;
         }
-        if let Err(error) = settle(staged, component, replace) {
-            // Written just now, for nothing. The error says why.
-            if has_grant {
-                let _ = fs::remove_file(&beside);
-            }
-            return Err(error);
-        }
+        let contents = [
+            grant.map(|grant| (&grant_file, grant)),
+            signature.map(|signature| (&signature_file, signature)),
+            Some((&origin_file, &origin[..])),
+            Some((&component.to_owned(), &artifact.component[..])),
+        ];
+        write_all(contents.into_iter().flatten(), replace)?;
         Ok(Self {
             component: component.to_owned(),
-            grant: has_grant.then_some(beside),
+            grant: grant.is_some().then(|| grant_file.clone()),
+            signature: signature.is_some().then(|| signature_file.clone()),
+            origin: origin_file.clone(),
+            options: match admitted {
+                Admitted::Pinned { .. } => {
+                    format!(
+                        " --digest {}",
+                        artifact.description.manifest.component().digest
+                    )
+                }
+                _ => String::new(),
+            },
         })
     }
 
@@ -165,16 +189,47 @@ impl Files {
                 "its author proposes the grant in {grant}, which is not in force: `weir plugin inspect {component} --grant {grant}`"
             );
         }
-        say!("`weir plugin add {component}` installs it");
+        say!("`weir plugin add {component}{}` installs it", self.options);
     }
 }
 
-fn grant_beside(component: &Path) -> PathBuf {
+/// What may be beside a component: the proposed grant, the signature, and the origin.
+fn beside(component: &Path) -> [PathBuf; 3] {
+    [
+        grant_beside(component),
+        signature_beside(component),
+        origin_beside(component),
+    ]
+}
+
+/// Writes all files, or none.
+fn write_all<'a>(
+    files: impl Iterator<Item = (&'a PathBuf, &'a [u8])>,
+    replace: bool,
+) -> Result<()> {
+    let staged: Vec<_> = files
+        .map(|(file, content)| Ok((file, stage(file, content)?)))
+        .collect::<Result<_>>()?;
+    let mut written = Vec::new();
+    for (file, staged) in staged {
+        if let Err(error) = settle(staged, file, replace) {
+            // Written just now, for nothing. The error says why.
+            for file in written {
+                let _ = fs::remove_file(file);
+            }
+            return Err(error);
+        }
+        written.push(file);
+    }
+    Ok(())
+}
+
+pub fn grant_beside(component: &Path) -> PathBuf {
     component.with_extension("grant.yaml")
 }
 
 /// Writes a file under a name of its own, which is removed if it gets no other.
-fn stage(file: &Path, content: &[u8]) -> Result<NamedTempFile> {
+pub fn stage(file: &Path, content: &[u8]) -> Result<NamedTempFile> {
     let context = || format!("write `{}`", file.display());
     let directory = match file.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -189,7 +244,7 @@ fn stage(file: &Path, content: &[u8]) -> Result<NamedTempFile> {
 }
 
 /// Gives a written file its name.
-fn settle(staged: NamedTempFile, file: &Path, replace: bool) -> Result<()> {
+pub fn settle(staged: NamedTempFile, file: &Path, replace: bool) -> Result<()> {
     let settled = if replace {
         staged.persist(file)
     } else {

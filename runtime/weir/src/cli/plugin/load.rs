@@ -6,10 +6,13 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 use weir_distribution::load;
-use weir_sandbox::{Inspection, Sandbox};
+use weir_grant::document::Digest;
+use weir_sandbox::{Inspection, Sandbox, Trusted};
 
+use super::arrival::{Arrival, trusted};
 use super::artifact::{Described, Files, check};
-use crate::cli::output::{Answer, Format};
+use crate::cli::component::name_of;
+use crate::cli::output::{Answer, Format, print_list};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -21,6 +24,9 @@ pub struct Arguments {
     /// Replace files of these names.
     #[arg(long)]
     replace: bool,
+    /// The digest of the component that you want, whoever signed it.
+    #[arg(long)]
+    digest: Option<Digest>,
     #[command(flatten)]
     format: Format,
 }
@@ -29,6 +35,8 @@ pub struct Arguments {
 struct Loaded {
     #[serde(flatten)]
     described: Described,
+    /// Why the policy lets it be installed.
+    trusted: Trusted,
     files: Files,
 }
 
@@ -41,13 +49,20 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
         Some(file) => file.clone(),
         None => own_file(&inspection, layout)?,
     };
-    let files = Files::write(&artifact, &file, arguments.replace)?;
+    let mut arrival = Arrival::of(&artifact, None)?;
+    arrival.pin(arguments.digest.as_ref());
+    let name = name_of(&inspection, &file).unwrap_or_default();
+    let admitted = arrival.admit(sandbox.paths(), &name, &artifact.component);
+    let admitted = admitted.with_context(context)?;
+    let files = Files::write(&artifact, &arrival, &admitted, &file, arguments.replace)?;
     let loaded = Loaded {
         described: Described::of(&artifact.description),
+        trusted: trusted(admitted),
         files,
     };
     arguments.format.print(&loaded, |loaded| {
         loaded.described.print();
+        print_list("trusted", [&loaded.trusted]);
         loaded.files.print();
     })?;
     Ok(Answer::Yes)

@@ -1,6 +1,7 @@
 //! `weir plugin`: lists, inspects, writes, tests, publishes, installs and removes plugins.
 
 mod add;
+mod arrival;
 mod artifact;
 pub mod coverage;
 pub mod difference;
@@ -9,13 +10,17 @@ mod list;
 mod load;
 mod native;
 mod new;
+mod proposal;
 mod pull;
 mod push;
 mod registry;
 mod remove;
 mod save;
+mod sign;
+mod target;
 mod template;
 mod test;
+mod verify;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -34,6 +39,10 @@ pub enum Command {
     Add(add::Arguments),
     /// Upload a component to a registry, as an artifact that others can pull.
     Push(push::Arguments),
+    /// Sign a component, or an artifact in a registry, with a key.
+    Sign(sign::Arguments),
+    /// Verify who signed a component or an artifact, and whether the node's policy lets it be installed.
+    Verify(verify::Arguments),
     /// Download a component from a registry into a file, to inspect and add it.
     Pull(pull::Arguments),
     /// Download an artifact as an OCI image layout, for nodes without a network.
@@ -57,6 +66,8 @@ pub fn run(command: Command) -> Result<Answer> {
         Command::Inspect(arguments) => inspect::run(&*sandbox()?, &arguments),
         Command::Add(arguments) => add::run(&*sandbox()?, &arguments),
         Command::Push(arguments) => push::run(&*sandbox()?, &arguments),
+        Command::Sign(arguments) => sign::run(&*sandbox()?, &arguments),
+        Command::Verify(arguments) => verify::run(&*sandbox()?, &arguments),
         Command::Pull(arguments) => pull::run(&*sandbox()?, &arguments),
         Command::Save(arguments) => save::run(&*sandbox()?, &arguments),
         Command::Load(arguments) => load::run(&*sandbox()?, &arguments),

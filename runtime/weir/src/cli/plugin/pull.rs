@@ -6,11 +6,13 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 use weir_distribution::Reference;
-use weir_sandbox::Sandbox;
+use weir_sandbox::{Sandbox, Trusted};
 
+use super::arrival::{Arrival, trusted};
 use super::artifact::{Described, Files, check};
 use super::registry::RegistryArguments;
-use crate::cli::output::{Answer, Format, say};
+use crate::cli::component::name_of;
+use crate::cli::output::{Answer, Format, print_list, say};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -36,6 +38,9 @@ struct Pulled {
     reference: String,
     #[serde(flatten)]
     described: Described,
+    /// Why the policy lets it be installed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trusted: Option<Trusted>,
     /// None if the component was not downloaded.
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<Files>,
@@ -45,6 +50,7 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let reference = &arguments.reference;
     let context = || format!("pull `{reference}`");
     let registry = arguments.registry.open(reference)?;
+    let mut let_in = None;
     let (described, files) = if arguments.describe {
         let description = registry.describe().with_context(context)?;
         (Described::of(&description), None)
@@ -53,18 +59,25 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
             .unwrap_or_else(|| PathBuf::from(format!("{}.wasm", reference.name())));
         Files::check_free(&file, arguments.replace)?;
         let artifact = registry.pull().with_context(context)?;
-        check(sandbox, &artifact).with_context(context)?;
-        let files = Files::write(&artifact, &file, arguments.replace)?;
+        let inspection = check(sandbox, &artifact).with_context(context)?;
+        let arrival = Arrival::pulled(&registry, &artifact, reference).with_context(context)?;
+        let name = name_of(&inspection, &file).unwrap_or_default();
+        let admitted = arrival.admit(sandbox.paths(), &name, &artifact.component);
+        let admitted = admitted.with_context(context)?;
+        let files = Files::write(&artifact, &arrival, &admitted, &file, arguments.replace)?;
+        let_in = Some(trusted(admitted));
         (Described::of(&artifact.description), Some(files))
     };
     let pulled = Pulled {
         reference: reference.to_string(),
         described,
+        trusted: let_in,
         files,
     };
     arguments.format.print(&pulled, |pulled| {
         say!("{:<11} {}", "reference", pulled.reference);
         pulled.described.print();
+        print_list("trusted", &pulled.trusted);
         match &pulled.files {
             Some(files) => files.print(),
             None => pulled.described.print_grant(),

@@ -11,7 +11,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use weir_distribution::{Artifact, Interface, Metadata, OWN_ANNOTATIONS, Reference};
 use weir_sandbox::{Inspection, Sandbox};
+use weir_signature::{Bundle, Subject};
 
+use super::arrival::signatures;
 use super::artifact::{Described, compare};
 use super::registry::RegistryArguments;
 use crate::cli::component::{inspect, name_of, read};
@@ -41,6 +43,9 @@ pub struct Arguments {
     /// The grant that you propose to the plugin's users: a file. They see it, and it is in force only if they install it.
     #[arg(long, value_name = "FILE")]
     grant: Option<PathBuf>,
+    /// A signature to push with it [default: FILE.sigstore.json if there is one], such as one of `weir plugin sign`, or of `cosign sign-blob`. Can be given several times.
+    #[arg(long, value_name = "FILE")]
+    bundle: Vec<PathBuf>,
     #[command(flatten)]
     registry: RegistryArguments,
     #[command(flatten)]
@@ -50,6 +55,8 @@ pub struct Arguments {
 #[derive(Serialize)]
 struct Pushed {
     reference: String,
+    /// How many were pushed with it.
+    signatures: usize,
     #[serde(flatten)]
     described: Described,
 }
@@ -70,13 +77,26 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     };
     let artifact = Artifact::new(component, interface, &metadata)?;
     compare(&artifact, &inspection)?;
+    let signatures = signatures(&arguments.file, &arguments.bundle)?;
+    let manifest = artifact.description.manifest_bytes();
+    for signature in &signatures {
+        let subjects = [&artifact.component[..], manifest].map(|bytes| Subject::new("", bytes));
+        let checked = Bundle::read(signature).and_then(|bundle| bundle.check_subject(&subjects));
+        checked.with_context(|| format!("push a signature of `{shown}`"))?;
+    }
     let reference = &arguments.reference;
     let registry = arguments.registry.open(reference)?;
     registry
         .push(&artifact)
         .with_context(|| format!("push `{shown}` to `{reference}`"))?;
+    for signature in &signatures {
+        registry
+            .attach(&artifact.description, signature)
+            .with_context(|| format!("push a signature of `{shown}` to `{reference}`"))?;
+    }
     let pushed = Pushed {
         reference: reference.to_string(),
+        signatures: signatures.len(),
         described: Described::of(&artifact.description),
     };
     arguments.format.print(&pushed, |pushed| {

@@ -36,8 +36,10 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let reference = &arguments.reference;
     let context = || format!("save `{reference}`");
     let registry = arguments.registry.open(reference)?;
-    let artifact = registry.pull().with_context(context)?;
+    let mut artifact = registry.pull().with_context(context)?;
     check(sandbox, &artifact).with_context(context)?;
+    let signatures = registry.signatures(&artifact.digest());
+    artifact.signatures = signatures.with_context(context)?;
     save(&artifact, reference, &arguments.layout).with_context(context)?;
     let saved = Saved {
         reference: reference.to_string(),

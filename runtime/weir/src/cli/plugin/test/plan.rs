@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use weir_cni::{AddResult, Args, IpConfig, NetworkConfigList, PluginConfig, Version, to_json};
-use weir_sandbox::{Catalogue, Inspection, Sandbox};
+use weir_sandbox::{Catalogue, Inspection, Provenance, Sandbox};
 
 use super::Arguments;
 use super::grants::Grants;
@@ -76,7 +76,12 @@ impl Plan {
     /// Installs the component on a node and puts the grants in force there.
     pub fn install(&self, sandbox: &Sandbox, component: &Inspection) -> Result<()> {
         let catalogue = sandbox.catalogue();
-        let digest = catalogue.install_compiled(&self.plugin, &component.compiled);
+        let digest = catalogue.install_compiled(
+            &self.plugin,
+            &component.compiled,
+            &Provenance::default(),
+            true,
+        );
         let digest = digest.map_err(show)?;
         self.grants.put_in_force(sandbox, &self.list, &digest)
     }
