@@ -14,6 +14,8 @@
 //! A node without plugins, whose error says so:
 //!
 //! ```
+//! use std::sync::Arc;
+//!
 //! use weir_cni::Command;
 //! use weir_files::Paths;
 //! use weir_sandbox::{Request, Sandbox, codes};
@@ -30,7 +32,7 @@
 //!     asked_by_pod: Vec::new(),
 //!     args: Vec::new(),
 //!     pod: None,
-//!     config: serde_json::Map::new(),
+//!     config: Arc::default(),
 //!     previous: None,
 //!     sandbox: String::new(),
 //!     container: None,
