@@ -9,6 +9,8 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Wri
 use std::os::unix::fs::FileExt as _;
 use std::sync::{Mutex, PoisonError};
 
+use sha2::{Digest as _, Sha256};
+
 use crate::chain::{ChainLine, Step, Walk};
 use crate::head::{Head, HeadFile};
 
@@ -33,6 +35,9 @@ struct Tail {
 impl Chain {
     /// Continues the chain of `head` in a log that is open for reading and appending.
     pub(super) fn new(log: File, head: HeadFile) -> io::Result<Self> {
+        // The first digest asks what the processor can do, which takes a while in a virtual machine: here, where the plugin
+        // may still be being prepared, rather than while it waits for a record.
+        Sha256::digest([]);
         Ok(Self {
             opened: log.metadata()?,
             log,
