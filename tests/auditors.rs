@@ -99,7 +99,7 @@ fn one_command_tells_who_may_take_a_link_down() -> Result<()> {
     ];
     assert_eq!(down(&other_mac, 3)?, json!([]));
     let text = node.stdout(&[&DOWN[..], &other_mac].concat(), 3)?;
-    assert_eq!(text, "nobody\n");
+    assert_eq!(text, "no plugin\n");
 
     let text = node.stdout(&[&DOWN[..], &["name=eth0"]].concat(), 0)?;
     assert_contains(

@@ -147,6 +147,19 @@ impl Machine {
         Ok(String::from_utf8(output.stderr)?)
     }
 
+    /// Checks that `install` with `always` and each of these words is refused as wrong usage, with this text, and that
+    /// nothing is installed.
+    pub fn refuses(&self, always: &str, wrong: &[(&str, &str)]) -> Result<()> {
+        for (words, told) in wrong {
+            let output = self.run(&format!("install {always} {words}"))?;
+            let said = String::from_utf8(output.stderr)?;
+            ensure!(output.status.code() == Some(2), "{words}: {said}");
+            ensure!(said.contains(told), "{words}: {said}");
+        }
+        ensure!(self.names("opt/cni/bin")?.is_empty());
+        Ok(())
+    }
+
     /// Runs an installation that waits a moment for a default network, and must fail with these words and write no
     /// configuration.
     pub fn is_not_configured(&self, words: &[&str]) -> Result<()> {

@@ -34,7 +34,7 @@ pub use guest::Grant;
 pub use namespace::{Namespace, fresh_namespace};
 pub use node::{Container, Node, STANDARD, addresses_in};
 pub use peers::peer;
-pub use plugin::{Call, Outcome, floor, reference, weir};
+pub use plugin::{Call, Outcome, floor, reference, start, weir};
 pub use probe::Probe;
 pub use state::State;
 pub use waiting::{patiently, wait_for};

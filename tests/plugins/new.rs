@@ -202,7 +202,7 @@ fn a_project_is_written_only_where_there_is_nothing() -> Result<()> {
     for (name, directory, why) in [
         ("taken", path(&project)?, "is not empty"),
         ("bridge", "unused", "is built into weir"),
-        ("Not_A_Crate", "unused", "small letters"),
+        ("Not_A_Crate", "unused", "lowercase letters"),
         ("config", "unused", "its type would be `Config`"),
     ] {
         let words = [&["plugin", "new", name, directory][..], &sdk].concat();

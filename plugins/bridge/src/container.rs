@@ -35,7 +35,7 @@ fn set_parameters(config: &Config, ifname: &str) {
     interface::set_parameter(ifname, "ipv4.conf", "arp_notify", "1");
 }
 
-/// Without duplicate address detection the link-local address is made anew: it was made when the
+/// Without duplicate address detection the link-local address is made again: it was made when the
 /// interface came up, and would be checked for seconds.
 fn enable_ipv6(config: &Config, ifname: &str) -> Result<(), Error> {
     if !config.enabledad {

@@ -62,6 +62,7 @@ mod act;
 pub mod address;
 mod capability;
 pub mod conntrack;
+mod contract;
 pub mod device;
 pub mod diagnostic;
 pub mod document;
@@ -105,10 +106,8 @@ pub mod traffic;
 mod verb;
 mod word;
 
-/// The prefix of the contract's interfaces, such as `weir:cni/link@0.2.0`: most are called like their capability.
-pub const INTERFACES: &str = "weir:cni/";
-
 pub use act::{Act, Severity};
+pub use contract::ContractInterface;
 pub use document::{Document, Limits};
 pub use host_interfaces::{HOST_INTERFACES, HostInterfaces};
 pub use invocation::Invocation;

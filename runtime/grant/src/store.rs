@@ -305,7 +305,7 @@ rule! {
             let files = files.map(|list| format!("read the file {list}"));
             let places: Vec<String> = directories.into_iter().chain(files).collect();
             if places.is_empty() {
-                return format!("{verbs} files of its own below /var/lib/weir/stores");
+                return format!("{verbs} its own files below /var/lib/weir/stores");
             }
             joined(places, "and")
         }

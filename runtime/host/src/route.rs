@@ -10,7 +10,7 @@ use super::facts::{identify, overlap};
 
 impl Contract for Broker {
     fn add(&mut self, namespace: Namespace, new: contract::Route) -> Result<()> {
-        let (namespace, route, overlap) = asked(self, namespace, new)?;
+        let (namespace, route, overlap) = requested(self, namespace, new)?;
         self.perform(route::Add {
             namespace,
             route,
@@ -19,7 +19,7 @@ impl Contract for Broker {
     }
 
     fn replace(&mut self, namespace: Namespace, new: contract::Route) -> Result<()> {
-        let (namespace, route, overlap) = asked(self, namespace, new)?;
+        let (namespace, route, overlap) = requested(self, namespace, new)?;
         self.perform(route::Replace {
             namespace,
             route,
@@ -30,7 +30,7 @@ impl Contract for Broker {
     fn delete(&mut self, namespace: Namespace, old: contract::Route) -> Result<()> {
         let operation = route::Delete {
             namespace: namespace.into(),
-            route: wanted(self, namespace, old)?,
+            route: with_links(self, namespace, old)?,
         };
         self.perform(operation)
     }
@@ -63,19 +63,19 @@ impl Contract for Broker {
     }
 }
 
-/// A route to add or to replace, with what it overlaps.
-fn asked(
+/// Returns a route to add or to replace, with what it overlaps.
+fn requested(
     broker: &mut Broker,
     namespace: Namespace,
     new: contract::Route,
 ) -> Result<(grant::Namespace, route::Route, Option<Overlap>)> {
-    let route = wanted(broker, namespace, new)?;
+    let route = with_links(broker, namespace, new)?;
     let overlap = overlap(broker, namespace, route.destination)?;
     Ok((namespace.into(), route, overlap))
 }
 
-/// A route as a plugin names it, with the facts about its links.
-fn wanted(
+/// Reads the facts about the links that a plugin's route refers to.
+fn with_links(
     broker: &mut Broker,
     namespace: Namespace,
     route: contract::Route,

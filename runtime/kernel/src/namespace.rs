@@ -1,7 +1,7 @@
 //! The two network namespaces of an invocation, and the netlink sockets in each.
 //!
-//! What must happen inside the container's namespace, such as opening its socket, is done in a short
-//! visit; between visits every thread of the process is in the host's.
+//! What must happen inside the container's namespace, such as opening its socket, runs as one closure there; at all other
+//! times every thread of the process is in the host's namespace.
 
 use std::cell::RefCell;
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! The records on disk, and their locks.
 //!
 //! A pod, which a runtime attaches through the delegating plugin, has one file for each interface that the runtime names:
-//! `pods/<network>/<container id>:<interface>.json`. Whoever works on the pod holds a lock on it. A container whose
+//! `pods/<network>/<container id>:<interface>.json`. A process that works on the pod holds a lock on it. A container whose
 //! networks are attached by name has one file, `net/<container id>.json`, which is changed under a lock on its directory.
 
 use std::ffi::OsStr;
@@ -189,7 +189,7 @@ impl Records {
     fn take_at(&self, path: &Path) -> Result<Option<LockedRecord>, Unusable> {
         while let Some(file) = self.open(path)? {
             lock(&file).map_err(|e| failed(path, e))?;
-            // Whoever had the lock may have removed or replaced the file.
+            // The process that had the lock may have removed or replaced the file.
             if is_at(&file, path).unwrap_or(false) {
                 return Ok(Some(LockedRecord {
                     path: path.to_owned(),

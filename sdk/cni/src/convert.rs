@@ -59,7 +59,7 @@ pub fn from_json(value: &Value) -> Result<AddResult, Error> {
     from_json_assuming(value, Version::default())
 }
 
-/// As [`from_json`], but a result without `cniVersion` is of the `assumed` version: that of the
+/// As [`from_json`], but a result without `cniVersion` has the `assumed` version: that of the
 /// configuration that the plugin was given.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::{dual_stack, ipv4, ipv6};
-use crate::case::{Case, in_machine_cases};
+use crate::case::{Case, in_machine_cases, version_cases};
 use crate::side::{Side, Whose};
 
 fn over_default_route(keys: Value) -> Case {
@@ -66,11 +66,9 @@ in_machine_cases! {
             .in_containers("link add net1 type dummy")
             .in_containers("link add eth0 link net1 type ipvlan")
             .fails();
-    the_oldest_version: ipvlan(json!({"cniVersion": "0.1.0"}), ipv4());
-    version_0_2: ipvlan(json!({"cniVersion": "0.2.0"}), ipv4());
-    version_0_3_1: ipvlan(json!({"cniVersion": "0.3.1"}), dual_stack());
-    version_0_4: ipvlan(json!({"cniVersion": "0.4.0"}), dual_stack());
 }
+
+version_cases!(in_machine_cases, ipvlan);
 
 #[test]
 #[ignore = "needs a kernel with ipvlan: `machine` runs it"]

@@ -103,7 +103,7 @@ impl Words {
         Ok(equals(field, Value::Number(port.into()), negate))
     }
 
-    /// That a packet is of a transport protocol.
+    /// Requires a transport protocol of the packet.
     pub fn protocol(&self, word: &str, negate: bool) -> Result<Condition, Error> {
         let number = match word {
             "tcp" => Some(6),
@@ -131,7 +131,7 @@ impl Words {
         }))
     }
 
-    /// That an address is of a type in the routing tables.
+    /// Requires a type of the address in the routing tables.
     pub fn address_type(&self, field: Field, word: &str, negate: bool) -> Result<Condition, Error> {
         let number = match word.to_ascii_lowercase().as_str() {
             "unicast" => 1,

@@ -306,7 +306,7 @@ impl Act for Move {
     fn act(&self) -> String {
         let (from, to, name) = (self.link.namespace, self.to, &self.name);
         let mut text = format!("move {} from {from} to {to}", self.link.title());
-        // Of a link that the plugin may not know, the name that it keeps must not be told either.
+        // If the plugin may not know a link, it must not learn the name that the link keeps either.
         if *name != self.link.name && !self.link.name.is_empty() {
             text += &format!(" as `{name}`");
         }

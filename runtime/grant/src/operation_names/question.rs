@@ -10,7 +10,7 @@ use super::super::pattern::{globs_meet, is_glob};
 use super::super::query::Query;
 use super::super::rule::Facts;
 use super::field::{Field, Kind};
-use super::{Known, candidates, mistake};
+use super::{Known, candidates, wrong_fields};
 use crate::Capabilities;
 
 /// What a text that is left open has as its value.
@@ -64,7 +64,7 @@ pub fn question(name: &str, given: &[(String, String)]) -> Result<Vec<Case>, Str
         }
     }
     if cases.is_empty() {
-        return Err(why.unwrap_or_else(|| mistake(name, &candidates, given)));
+        return Err(why.unwrap_or_else(|| wrong_fields(name, &candidates, given)));
     }
     Ok(cases)
 }

@@ -28,7 +28,7 @@ pub enum Command {
     /// Detach a network namespace from a network, or from several.
     #[command(allow_missing_positional = true)]
     Del(AttachmentArguments),
-    /// Check that an attachment, or several, are as `add` made them.
+    /// Check that an attachment, or several, are still as `add` made them.
     #[command(allow_missing_positional = true)]
     Check(AttachmentArguments),
     /// Remove everything on a network that does not belong to a valid attachment.

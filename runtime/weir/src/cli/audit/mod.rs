@@ -78,11 +78,11 @@ const SCHEMA: &str = include_str!("../../../../../docs/audit.schema.json");
 #[derive(Subcommand)]
 enum Command {
     /// Check by the hash chain that no line was changed, taken out, added or cut off: exit code 3 if one was, 1 if that
-    /// cannot be told.
+    /// cannot be determined.
     Verify(verify::Arguments),
-    /// Print where the hash chain has got to, in one line of JSON for `weir audit verify --checkpoint`.
+    /// Print the current end of the hash chain, as one line of JSON for `weir audit verify --checkpoint`.
     ///
-    /// Store it where root of this node cannot change it.
+    /// Store it where root on this node cannot change it.
     Checkpoint(checkpoint::Arguments),
     /// Print the JSON Schema of a record, for what takes the log in.
     Schema,

@@ -193,7 +193,7 @@ fn lists(grant: &Grant) -> Result<Vec<List>> {
 
 #[cfg(test)]
 mod tests {
-    use weir_grant::operation_names::named;
+    use weir_grant::operation_names::by_name;
 
     use super::*;
 
@@ -215,7 +215,7 @@ mod tests {
         for (name, fields) in operations {
             let pair = |field: &str| field.split_once('=').map(|(a, b)| (a.into(), b.into()));
             let fields: Option<Vec<_>> = fields.split(' ').map(pair).collect();
-            let operation = named(name, &fields.expect("fields")).expect("an operation");
+            let operation = by_name(name, &fields.expect("fields")).expect("an operation");
             list.note(&*operation, &invocation);
         }
         list.unused().values

@@ -139,7 +139,7 @@ fn weir_itself() -> Result<Vec<Changer>> {
 
 pub(super) fn print_changers(changers: &[Changer]) {
     if changers.is_empty() {
-        return print_line!("nobody");
+        return print_line!("no plugin");
     }
     let row = |one: &Changer| {
         let component = match (&one.digest, one.whose) {

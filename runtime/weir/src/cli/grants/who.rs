@@ -88,7 +88,7 @@ struct Rules<'a> {
     plugin: May,
 }
 
-/// No if nobody may.
+/// No if no plugin may.
 pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let given = fields(&arguments.fields)?;
     let asked = asked(&arguments.operation, &given)?;
@@ -295,7 +295,7 @@ const TITLES: [&str; 7] = [
 
 fn print(may: &[May], several: bool) {
     if may.is_empty() {
-        return print_line!("nobody");
+        return print_line!("no plugin");
     }
     let needs = may.iter().flat_map(|may| &may.needs);
     let whats: BTreeSet<&str> = needs.map(|need| need.what.as_str()).collect();

@@ -147,7 +147,7 @@ pub struct ConfigurationArguments {
         value_parser = indicator
     )]
     pub readiness_indicator_file: Option<String>,
-    /// How much weir logs.
+    /// The level of weir's own log.
     #[arg(long, value_name = "LEVEL")]
     pub log_level: Option<LogLevel>,
 }

@@ -23,7 +23,7 @@ pub struct Arguments {
     /// The plugin's name, by which its grant is found [default: the name that it gives itself].
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Judge this grant instead of those of this node.
+    /// Check against this grant instead of those of this node.
     #[arg(long, value_name = "FILE")]
     grant: Option<PathBuf>,
     /// Exit with 3 also if no grant allows all that it asks for.

@@ -18,7 +18,7 @@ const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The plugin's name: small letters, digits and hyphens.
+    /// The plugin's name: lowercase letters, digits and hyphens.
     name: String,
     /// Where to write the project [default: a new directory of that name].
     directory: Option<PathBuf>,
@@ -81,7 +81,7 @@ fn check_name(name: &str) -> Result<()> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     ensure!(
         name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_plain),
-        "`{name}` is not a valid crate name: expected small letters, digits and hyphens, beginning with a letter"
+        "`{name}` is not a valid crate name: expected lowercase letters, digits and hyphens, beginning with a letter"
     );
     ensure!(
         !Catalogue::is_built_in(name),

@@ -77,7 +77,7 @@ mod tests {
             ),
             (
                 r#"{"store": [{"verbs": ["read", "write"]}]}"#,
-                "read and write files of its own below /var/lib/weir/stores",
+                "read and write its own files below /var/lib/weir/stores",
             ),
             (
                 r#"{"store": [{"files": ["/etc/resolv.conf"], "verbs": ["read"]}]}"#,

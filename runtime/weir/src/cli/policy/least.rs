@@ -81,14 +81,14 @@ pub fn lacking_rules(
 #[cfg(test)]
 mod tests {
     use weir_grant::Decision;
-    use weir_grant::operation_names::named;
+    use weir_grant::operation_names::by_name;
 
     use super::*;
 
     fn operation(name: &str, fields: &[(&str, &str)]) -> Box<dyn Query> {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let fields: Vec<_> = fields.iter().map(owned).collect();
-        named(name, &fields).expect("an operation")
+        by_name(name, &fields).expect("an operation")
     }
 
     fn invocation() -> Invocation {

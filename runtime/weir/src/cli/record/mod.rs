@@ -23,7 +23,7 @@ pub use text::arguments;
 
 const PARAMETER_WRITE: &str = "sysctl.write";
 
-/// How an operation without effect is told.
+/// How an operation without effect is marked.
 pub const AS_BEFORE: &str = "as it was before";
 
 /// What the gate decided.

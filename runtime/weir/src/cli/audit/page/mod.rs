@@ -251,7 +251,7 @@ impl<'a> Subject<'a> {
 /// What a third party did, in the headline.
 fn done(act: &Act) -> &'static str {
     if act.unchanged {
-        return "set what was so already";
+        return "wrote the value that was already set";
     }
     match act.severity {
         Severity::LeavesContainer => "left the container or the sandbox",

@@ -108,7 +108,7 @@ fn last(paths: &Paths, files: &[PathBuf]) -> Result<Last> {
     match head {
         // A rotated file, to which nothing has been added yet elsewhere.
         Ok(Some(head)) if head.is_in(&metadata) => Ok(Last::OfHead(NodeHead::Found(head))),
-        // Whoever may not read it may check copies.
+        // A user who may not read it may check copies.
         head => Ok(Last::Copy(head.ok().flatten())),
     }
 }

@@ -74,7 +74,7 @@ impl FileReport {
 pub enum End {
     /// The files have the chain line that the head file names.
     AsInHead,
-    /// The node's log goes on where they end.
+    /// The node's log continues where they end.
     GoesOn,
     /// Nothing of this node says where they ended, or a finding says that the end is missing.
     #[default]
@@ -106,7 +106,7 @@ pub enum What {
     MissingRecord,
     /// The chain begins again.
     BegunAnew,
-    /// The chain goes on from an earlier place.
+    /// The chain continues from an earlier line.
     Forked,
     /// Lines are not where they were written.
     Moved,
@@ -196,15 +196,15 @@ impl Lines {
 }
 
 impl Report {
-    /// That the log is intact; none if it is not, or if that cannot be told.
+    /// That the log is intact; none if it is not, or if that cannot be determined.
     fn intact(&self) -> Option<String> {
         if !self.findings.is_empty() || self.checked == 0 {
             return None;
         }
         let end = match self.end {
             End::AsInHead => "the end is where `audit.head` says",
-            End::GoesOn => "the log of this node goes on where they end",
-            End::Unknown => "whether lines were cut off the end cannot be told",
+            End::GoesOn => "the log of this node continues where they end",
+            End::Unknown => "it cannot be determined whether lines were cut off the end",
         };
         let checked = counted(self.checked, "chain line");
         Some(format!("intact: {checked}; {end}"))

@@ -246,7 +246,7 @@ fn stands_for_all(part: &str) -> impl Iterator<Item = &'static str> {
     all.filter(move |word| !own.contains('{') && glob_covers(&own, word))
 }
 
-/// Connections of the host, whoever they belong to.
+/// Connections of the host, of any owner.
 fn every_connection(rule: &RuleFields) -> Option<Remark> {
     if !on_host(rule) || rule.get("ports").is_some() {
         return None;
@@ -330,7 +330,7 @@ fn wide_files(rule: &RuleFields) -> Vec<Remark> {
         let system = SYSTEM.iter().find(|system| file.starts_with(system));
         if let Some(system) = system.filter(|_| !is_resolvers && !is_cnis) {
             let text = format!(
-                "`{}` is in `{system}`, of which plugins need little more than resolver configurations",
+                "`{}` is in `{system}`, where plugins need little more than resolver configurations",
                 file.display()
             );
             findings.push(warning("system-file", text));
