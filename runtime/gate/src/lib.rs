@@ -56,7 +56,7 @@ mod subject;
 mod text;
 mod user;
 
-pub use audit::{Audit, AuditSettings, Log, MOST_RECORDED, Receiver};
+pub use audit::{Audit, AuditSettings, Log, MOST_RECORDED, Receiver, SCHEMA};
 pub use configuration::host_interfaces;
 pub use event::{EVENT_CAPABILITIES, EVENTS, Event};
 pub use gate::Gate;

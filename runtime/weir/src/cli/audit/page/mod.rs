@@ -230,7 +230,7 @@ impl<'a> Subject<'a> {
                 p.note {
                     strong { (counted(unreadable, "line")) }
                     (if unreadable == 1 { " is" } else { " are" })
-                    " not counted: cut short by a crash, or not written by weir."
+                    " not counted: cut short by a crash, or not written by this version of weir."
                 }
             }
         }
