@@ -558,6 +558,39 @@ fn a_checkpoint_finds_what_the_node_alone_cannot() -> Result<()> {
     Ok(())
 }
 
+/// Root erases the log. The next write repeats the last chain line, as after a rotation, and nothing is there to compare.
+#[test]
+fn an_erased_log_is_not_said_to_be_all_there() -> Result<()> {
+    let chained = Chained::with_records()?;
+    let checkpoint = chained.checkpoint()?;
+    fs::write(chained.log(), "")?;
+    chained.invoke("four")?;
+    let output = chained.run(&["verify"])?;
+    let said = String::from_utf8(output.stdout)?;
+    let missing =
+        "note: chain lines 1 to 9 are not in these files, so what they cover was not checked";
+    assert_contains(&said, &[missing, "intact: 3 chain lines after number 9;"]);
+    // The newest checkpoint is the line that was repeated.
+    let output = chained.run(&["verify", "--checkpoint", &checkpoint])?;
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let errors = String::from_utf8(output.stderr)?;
+    assert_contains(
+        &errors,
+        &["cannot tell: every checkpoint is from before these files"],
+    );
+    let page = String::from_utf8(chained.run(&["--html", "-"])?.stdout)?;
+    assert_contains(
+        &page,
+        &[
+            "chain lines 1 to 9 are not in these files",
+            "cannot be detected",
+        ],
+    );
+    // A checkpoint of afterwards has something to say.
+    let later = chained.checkpoint()?;
+    chained.assert_intact(&["--checkpoint", &later])
+}
+
 #[test]
 fn checkpoints_are_older_lines_as_well() -> Result<()> {
     let chained = Chained::with_records()?;
@@ -610,13 +643,17 @@ fn rotated_files_are_parts_of_one_chain() -> Result<()> {
     fs::write(&older, lines[..lines.len() - 2].concat())?;
     chained.assert_found(&all, &["missing"])?;
     fs::write(&older, &text)?;
-    // The checkpoint is older than what is looked at.
+    // The checkpoint is older than what is looked at, so it says nothing about that.
     let output = chained.run(&["verify", "--checkpoint", &checkpoint])?;
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = String::from_utf8(output.stdout)?;
-    assert!(
-        output.status.success() && said.contains("is older than the files"),
-        "{said}"
+    assert_contains(
+        &said,
+        &["is from before these files", "0 of 1 checkpoint match"],
     );
+    // Neither does the text say that all is there.
+    let beside = format!("not checked: give `{oldest}` and `{older}` as well, the oldest first");
+    assert_contains(&said, &["chain lines 1 to ", &beside]);
     // Compressed ones come through a pipe.
     let both = chained.root.path().join("both");
     fs::write(&both, [fs::read(&oldest)?, fs::read(&older)?].concat())?;
@@ -663,7 +700,11 @@ fn records_that_come_later_are_chained() -> Result<()> {
         .cloned()
         .collect();
     fs::write(&spool, &kept)?;
+    let waiting = "note: 4 lines in `";
+    let said = || -> Result<String> { Ok(String::from_utf8(chained.run(&["verify"])?.stdout)?) };
+    assert_contains(&said()?, &[waiting, "in no chain until the next call"]);
     chained.invoke("next")?;
+    assert_lacks(&said()?, &[waiting]);
     assert!(fs::read_to_string(chained.log())?.contains(&kept));
     assert_eq!(fs::metadata(&spool)?.len(), 0);
     chained.assert_intact(&[])
@@ -702,5 +743,8 @@ fn the_page_says_whether_the_log_is_intact() -> Result<()> {
     chained.set_lines(&lines)?;
     let changed = line()?;
     assert!(changed.starts_with("not intact: "), "{changed}");
+    let page = String::from_utf8(chained.run(&["--html", "-"])?.stdout)?;
+    let headline = "<h1>The log is not as weir wrote it";
+    assert_contains(&page, &[headline]);
     Ok(())
 }

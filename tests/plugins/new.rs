@@ -189,13 +189,23 @@ struct Change<'a> {
 /// A value in the network's configuration that the plugin refuses.
 fn refused<'a>(from: &'a str, to: &'a str, why: &'a [&str]) -> Change<'a> {
     let file = "network.conflist";
-    Change { file, from, to, why }
+    Change {
+        file,
+        from,
+        to,
+        why,
+    }
 }
 
 /// Rules that are not in the grant.
 fn narrow<'a>(from: &'a str, to: &'a str, why: &'a [&str]) -> Change<'a> {
     let file = "grant.yaml";
-    Change { file, from, to, why }
+    Change {
+        file,
+        from,
+        to,
+        why,
+    }
 }
 
 #[test]
@@ -225,8 +235,16 @@ fn a_new_main_plugin_in_c_builds_and_passes_its_own_test() -> Result<()> {
             "passed",
         ],
         &[
-            narrow("ipam: [host-local, static]", "ipam: []", &["denied  ipam.run"]),
-            narrow("[create, read, delete]", "[create, read]", &["denied  link.delete"]),
+            narrow(
+                "ipam: [host-local, static]",
+                "ipam: []",
+                &["denied  ipam.run"],
+            ),
+            narrow(
+                "[create, read, delete]",
+                "[create, read]",
+                &["denied  link.delete"],
+            ),
         ],
     )
 }
@@ -234,7 +252,10 @@ fn a_new_main_plugin_in_c_builds_and_passes_its_own_test() -> Result<()> {
 #[test]
 fn a_new_ipam_plugin_in_c_builds_and_passes_its_own_test() -> Result<()> {
     let family = ["error 7", "ipam.subnet: expected a subnet of IPv4"];
-    let small = ["error 7", "10.91.0.0/31 has no address besides the gateway's"];
+    let small = [
+        "error 7",
+        "10.91.0.0/31 has no address besides the gateway's",
+    ];
     let none = ["error 7", "ipam: expected `subnet`, `subnet6` or both"];
     InC::write("c-first-free", "ipam")?.proves_itself(
         &[
@@ -244,7 +265,11 @@ fn a_new_ipam_plugin_in_c_builds_and_passes_its_own_test() -> Result<()> {
             "passed",
         ],
         &[
-            narrow("verbs: [read, write]", "verbs: [read]", &["denied  store.open"]),
+            narrow(
+                "verbs: [read, write]",
+                "verbs: [read]",
+                &["denied  store.open"],
+            ),
             refused("10.91.0.0/24", "10.91.0.0", &family),
             refused("10.91.0.0/24", "10.91.0.0/31", &small),
             refused("\"subnet", "\"unknown", &none),

@@ -115,8 +115,8 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     } else if arguments.html.is_some() || arguments.summary {
         let tally = tally(arguments, &files, |_| {})?;
         if let Some(target) = &arguments.html {
-            let chain = arguments.file.is_empty().then(|| verify::in_a_line(&paths));
-            let page = page::page(&paths, &files, &arguments.filter, &tally, chain.as_deref());
+            let chain = arguments.file.is_empty().then(|| verify::of_node(&paths));
+            let page = page::page(&paths, &files, &arguments.filter, &tally, chain.as_ref());
             write_page(&page, target)?;
         } else {
             summary::print(arguments.format, &files, &tally)?;
