@@ -122,6 +122,7 @@ impl Case {
             "audit --html -".to_owned(),
             "audit checkpoint".to_owned(),
             "audit schema".to_owned(),
+            "audit --ecs".to_owned(),
             format!("plugin new project {project} --sdk {sdk}"),
             format!("plugin add {example}"),
             "plugin remove pinned-gateway".to_owned(),

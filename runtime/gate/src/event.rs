@@ -55,12 +55,15 @@ pub enum Event<'a> {
     },
 }
 
+/// The operation in the record of a changed grant.
+pub const GRANT_CHANGE: &str = "grant.change";
+
 /// The operations in records of events.
 pub const EVENTS: [&str; 6] = [
     "plugin.run",
     "plugin.add",
     "plugin.remove",
-    "grant.change",
+    GRANT_CHANGE,
     "denial.further",
     "forward.missed",
 ];

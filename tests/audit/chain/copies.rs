@@ -122,6 +122,39 @@ fn a_checkpoint_finds_what_the_node_alone_cannot() -> Result<()> {
     Ok(())
 }
 
+/// Root erases the log. The next write repeats the last chain line, as after a rotation, and nothing is there to compare.
+#[test]
+fn an_erased_log_is_not_said_to_be_all_there() -> Result<()> {
+    let chained = Chained::with_records()?;
+    let checkpoint = chained.checkpoint()?;
+    fs::write(chained.log(), "")?;
+    chained.invoke("four")?;
+    let output = chained.run(&["verify"])?;
+    let said = String::from_utf8(output.stdout)?;
+    let missing =
+        "note: chain lines 1 to 9 are not in these files, so what they cover was not checked";
+    assert_contains(&said, &[missing, "intact: 3 chain lines after number 9;"]);
+    // The newest checkpoint is the line that was repeated.
+    let output = chained.run(&["verify", "--checkpoint", &checkpoint])?;
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let errors = String::from_utf8(output.stderr)?;
+    assert_contains(
+        &errors,
+        &["cannot tell: every checkpoint is from before these files"],
+    );
+    let page = String::from_utf8(chained.run(&["--html", "-"])?.stdout)?;
+    assert_contains(
+        &page,
+        &[
+            "chain lines 1 to 9 are not in these files",
+            "cannot be detected",
+        ],
+    );
+    // A checkpoint of afterwards has something to say.
+    let later = chained.checkpoint()?;
+    chained.assert_intact(&["--checkpoint", &later])
+}
+
 #[test]
 fn checkpoints_are_older_lines_as_well() -> Result<()> {
     let chained = Chained::with_records()?;

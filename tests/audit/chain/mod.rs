@@ -182,13 +182,17 @@ fn rotated_files_are_parts_of_one_chain() -> Result<()> {
     fs::write(&older, lines[..lines.len() - 2].concat())?;
     chained.assert_found(&all, &["missing"])?;
     fs::write(&older, &text)?;
-    // The checkpoint is older than what is looked at.
+    // The checkpoint is older than what is looked at, so it says nothing about that.
     let output = chained.run(&["verify", "--checkpoint", &checkpoint])?;
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = String::from_utf8(output.stdout)?;
-    assert!(
-        output.status.success() && said.contains("is older than the files"),
-        "{said}"
+    assert_contains(
+        &said,
+        &["is from before these files", "0 of 1 checkpoint match"],
     );
+    // Neither does the text say that all is there.
+    let beside = format!("not checked: give `{oldest}` and `{older}` as well, the oldest first");
+    assert_contains(&said, &["chain lines 1 to ", &beside]);
     // Compressed ones come through a pipe.
     let both = chained.root.path().join("both");
     fs::write(&both, [fs::read(&oldest)?, fs::read(&older)?].concat())?;
@@ -235,7 +239,11 @@ fn records_that_come_later_are_chained() -> Result<()> {
         .cloned()
         .collect();
     fs::write(&spool, &kept)?;
+    let waiting = "note: 4 lines in `";
+    let said = || -> Result<String> { Ok(String::from_utf8(chained.run(&["verify"])?.stdout)?) };
+    assert_contains(&said()?, &[waiting, "in no chain until the next call"]);
     chained.invoke("next")?;
+    assert_lacks(&said()?, &[waiting]);
     assert!(fs::read_to_string(chained.log())?.contains(&kept));
     assert_eq!(fs::metadata(&spool)?.len(), 0);
     chained.assert_intact(&[])
@@ -274,5 +282,8 @@ fn the_page_says_whether_the_log_is_intact() -> Result<()> {
     chained.set_lines(&lines)?;
     let changed = line()?;
     assert!(changed.starts_with("not intact: "), "{changed}");
+    let page = String::from_utf8(chained.run(&["--html", "-"])?.stdout)?;
+    let headline = "<h1>The log is not as weir wrote it";
+    assert_contains(&page, &[headline]);
     Ok(())
 }

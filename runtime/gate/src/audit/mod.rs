@@ -23,6 +23,7 @@ use crate::event::Event;
 use crate::refusal::Denied;
 use crate::subject::Subject;
 pub use forward::{AuditSettings, Receiver};
+pub use line::SCHEMA;
 use line::{Answer, Answered, Denial, Entry, Head, Time};
 pub use log::Log;
 
@@ -340,6 +341,7 @@ impl Audit {
     fn head(&self, into: &mut Vec<u8>) {
         let head = Head {
             time: Time::now(),
+            schema: line::SCHEMA,
             invocation: &self.invocation,
             node: self.log.node(),
             subject: &self.subject,

@@ -3,6 +3,7 @@
 mod acts;
 mod checkpoint;
 mod count;
+mod ecs;
 mod filter;
 mod follow;
 mod page;
@@ -66,6 +67,9 @@ pub struct Arguments {
     /// Show the arguments of each operation instead of a description.
     #[arg(long, conflicts_with_all = ["summary", "html", "output"])]
     arguments: bool,
+    /// Print the records as JSON Lines of the Elastic Common Schema.
+    #[arg(long, conflicts_with_all = ["summary", "unused", "html", "arguments", "output"])]
+    ecs: bool,
     /// Exit with 3 if one of the records is a denial.
     #[arg(long)]
     fail_on_denied: bool,
@@ -111,8 +115,8 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     } else if arguments.html.is_some() || arguments.summary {
         let tally = tally(arguments, &files, |_| {})?;
         if let Some(target) = &arguments.html {
-            let chain = arguments.file.is_empty().then(|| verify::in_a_line(&paths));
-            let page = page::page(&paths, &files, &arguments.filter, &tally, chain.as_deref());
+            let chain = arguments.file.is_empty().then(|| verify::of_node(&paths));
+            let page = page::page(&paths, &files, &arguments.filter, &tally, chain.as_ref());
             write_page(&page, target)?;
         } else {
             summary::print(arguments.format, &files, &tally)?;
@@ -265,34 +269,57 @@ struct Told<'a> {
     closest: Option<()>,
 }
 
-/// Writes records to standard output: as JSON, or as sentences.
+impl<'a> Told<'a> {
+    fn of(record: &'a Record) -> Self {
+        Self {
+            record,
+            act: record.act(),
+            severity: record.severity(),
+            closest: (record.requirement.is_some() && record.closest.is_none()).then_some(()),
+        }
+    }
+}
+
+/// Writes records to standard output, a line for each.
 struct Printer {
     out: BufWriter<StandardOutput>,
-    json: bool,
-    arguments: bool,
+    form: Form,
+}
+
+/// How a record is written.
+enum Form {
+    Json,
+    Ecs,
+    /// In words, or with the operation's arguments.
+    Sentence {
+        arguments: bool,
+    },
 }
 
 impl Printer {
     fn new(arguments: &Arguments) -> Self {
+        let form = if arguments.ecs {
+            Form::Ecs
+        } else if arguments.format.is_json() {
+            Form::Json
+        } else {
+            Form::Sentence {
+                arguments: arguments.arguments,
+            }
+        };
         Self {
             out: BufWriter::new(StandardOutput),
-            json: arguments.format.is_json(),
-            arguments: arguments.arguments,
+            form,
         }
     }
 
     fn print(&mut self, record: &Record) -> io::Result<()> {
-        if self.json {
-            let told = Told {
-                record,
-                act: record.act(),
-                severity: record.severity(),
-                closest: (record.requirement.is_some() && record.closest.is_none()).then_some(()),
-            };
-            writeln!(self.out, "{}", escape(serde_json::to_string(&told)?))
-        } else {
-            writeln!(self.out, "{}", text::sentence(record, self.arguments))
-        }
+        let line = match self.form {
+            Form::Json => escape(serde_json::to_string(&Told::of(record))?),
+            Form::Ecs => escape(ecs::document(record).to_string()),
+            Form::Sentence { arguments } => text::sentence(record, arguments),
+        };
+        writeln!(self.out, "{line}")
     }
 
     fn flush(&mut self) -> io::Result<()> {

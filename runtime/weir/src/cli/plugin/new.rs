@@ -25,7 +25,7 @@ pub struct Arguments {
     /// What the plugin does in a network.
     #[arg(long, value_enum, default_value_t = Kind::Chained)]
     kind: Kind,
-    /// What to write it in. C has chained plugins only, and needs clang and a Rust toolchain.
+    /// What to write it in. C needs clang and a Rust toolchain.
     #[arg(long, value_enum, default_value_t = Language::Rust)]
     language: Language,
     /// The source of the SDK: a checkout of weir, or the URL of its repository. For C, a checkout.
@@ -47,7 +47,7 @@ struct Written {
 pub fn run(arguments: &Arguments) -> Result<Answer> {
     let Arguments { name, language, .. } = arguments;
     check_name(name)?;
-    let project = Project::of(arguments.kind, *language)?;
+    let project = Project::of(arguments.kind, *language);
     check_type(name, &project)?;
     let source = Source::find(arguments.sdk.as_deref())?;
     let sdk = match language {
@@ -250,8 +250,7 @@ mod tests {
     fn projects() -> impl Iterator<Item = Project> {
         let languages = [Language::Rust, Language::C];
         let kinds = Kind::value_variants().iter();
-        let all = kinds.flat_map(move |kind| languages.map(|language| (*kind, language)));
-        all.filter_map(|(kind, language)| Project::of(kind, language).ok())
+        kinds.flat_map(move |kind| languages.map(|language| Project::of(*kind, language)))
     }
 
     #[test]

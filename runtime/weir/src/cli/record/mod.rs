@@ -58,6 +58,8 @@ impl Verdict {
 pub struct Record {
     /// When it was written: for a change, before it was made.
     pub time: Timestamp,
+    /// The version of the schema; none in older logs.
+    pub schema: Option<u32>,
     /// The node's name.
     pub node: Option<String>,
     /// One call of one plugin; none in older logs.
@@ -186,9 +188,11 @@ impl Record {
 pub fn not_records(lines: u64) -> Option<String> {
     match lines {
         0 => None,
-        1 => Some("1 line is not a record: cut short, or not written by weir".to_owned()),
+        1 => Some(
+            "1 line is not a record: cut short, or not written by this version of weir".to_owned(),
+        ),
         n => Some(format!(
-            "{n} lines are not records: cut short, or not written by weir"
+            "{n} lines are not records: cut short, or not written by this version of weir"
         )),
     }
 }
@@ -336,6 +340,23 @@ mod tests {
         }
         assert_eq!(count, 4);
         assert_eq!(of(in_order(), &lines), ["00:00", "11:01", "11:02", "11:03"]);
+    }
+
+    #[test]
+    fn records_of_a_later_schema_are_not_read_as_if_they_were_of_this_one() {
+        let head =
+            |version: &str| HEAD.replace("{\"time\"", &format!("{{\"schema\":{version},\"time\""));
+        let done = r#","answer":"ok""#;
+        let (records, _) = joined(&[head("1"), entry(0, done)]);
+        assert_eq!(records[0].schema, Some(1));
+        for version in ["2", "\"1.1\"", "-1"] {
+            let mut joiner = Joiner::default();
+            for line in [head(version), entry(0, done)] {
+                let mut take = |record: &Record| panic!("{record:?}");
+                let is_line = joiner.line(&line.replace('\n', " "), &mut take);
+                assert!(!is_line.unwrap(), "{line}");
+            }
+        }
     }
 
     #[test]

@@ -264,18 +264,22 @@ pub fn checkpoints(checkpoints: Vec<Checkpoint>, wanted: &Wanted, report: &mut R
             || format!("the checkpoint at chain line {number}"),
             |time| format!("the checkpoint of {time}, at chain line {number},"),
         );
-        let is_older = report.chained.first.is_some_and(|first| number < first);
+        // The first chain line of a rotated log is one of the file before, repeated.
+        let is_older = report.before() > 0 && number <= report.before();
         match wanted.find(&checkpoint.line) {
-            Found::Same => report.checkpoints.matching += 1,
+            Found::Same if !is_older => report.checkpoints.matching += 1,
             Found::Another => report.findings.push(Finding::of(
                 What::Checkpoint,
                 number,
                 format!("{of} has another digest than the log: lines up to there were changed, or it is of another log"),
             )),
-            Found::Nothing if is_older => report
-                .remarks
-                .push(format!("{of} is older than the files: give the rotated ones as well")),
-            Found::Nothing => report.findings.push(Finding::of(
+            Found::Same | Found::Nothing if is_older => {
+                report.checkpoints.before += 1;
+                report
+                    .remarks
+                    .push(format!("{of} is from before these files: give the rotated ones as well"));
+            }
+            Found::Same | Found::Nothing => report.findings.push(Finding::of(
                 What::Checkpoint,
                 number,
                 format!("{of} is not in the log: the end was cut off, or a new chain was started"),
