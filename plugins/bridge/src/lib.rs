@@ -52,7 +52,7 @@ impl MainPlugin for Bridge {
         }
 
         let veth = veth::wait_until_up(veth, config)?;
-        interface::announce(&request.ifname, &result.ips);
+        interface::announce(&veth.container, &result.ips);
         result.interfaces = vec![bridge::interface(&bridge)?];
         result.interfaces.extend(veth.interfaces(request.sandbox));
         result.interfaces.extend(vlan_gateway);

@@ -72,6 +72,12 @@ version_cases!(in_machine_cases, ipvlan);
 
 #[test]
 #[ignore = "needs a kernel with ipvlan: `machine` runs it"]
+fn its_neighbours_hear_of_its_addresses() -> Result<()> {
+    super::announced::must_be_heard("ipvlan", json!({}))
+}
+
+#[test]
+#[ignore = "needs a kernel with ipvlan: `machine` runs it"]
 fn a_master_in_the_container() -> Result<()> {
     let link = super::in_container("ipvlan", json!({"mode": "l3"}))?;
     assert_eq!(link["link"], "net1", "{link:#}");

@@ -90,6 +90,11 @@ cases! {
 version_cases!(cases, macvlan);
 
 #[test]
+fn its_neighbours_hear_of_its_addresses() -> Result<()> {
+    super::announced::must_be_heard("macvlan", json!({}))
+}
+
+#[test]
 fn a_master_in_the_container() -> Result<()> {
     let link = super::in_container("macvlan", json!({"bcqueuelen": 2000}))?;
     assert_eq!(link["link"], "net1", "{link:#}");

@@ -59,6 +59,12 @@ version_cases!(in_machine_cases, vlan);
 
 #[test]
 #[ignore = "needs a kernel with VLANs: `machine` runs it"]
+fn its_neighbours_hear_of_its_addresses() -> Result<()> {
+    super::announced::must_be_heard("vlan", json!({"vlanId": 7}))
+}
+
+#[test]
+#[ignore = "needs a kernel with VLANs: `machine` runs it"]
 fn a_master_in_the_container() -> Result<()> {
     let link = super::in_container("vlan", json!({"vlanId": 7}))?;
     assert_eq!(link["link"], "net1", "{link:#}");
