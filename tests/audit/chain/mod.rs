@@ -14,6 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use weir_files::Paths;
 use weir_gate::{Audit, Log, Subject};
+use weir_kit::{assert_contains, assert_lacks};
 
 use crate::removed;
 
