@@ -182,6 +182,13 @@ fn known() -> Vec<Value> {
     ]
 }
 
+/// The same with one more.
+fn known_and(record: Value) -> Vec<Value> {
+    let mut records = known();
+    records.push(record);
+    records
+}
+
 fn split(words: &str) -> Vec<&str> {
     words.split_whitespace().collect()
 }

@@ -7,18 +7,12 @@ use roxmltree::Node as Element;
 use serde_json::json;
 use weir_kit::assert_contains;
 
-use super::{LoggedNode, cell, known, parse, record, split, text_of, with};
+use super::{LoggedNode, cell, known, known_and, parse, record, split, text_of, with};
 
 #[test]
 fn the_page_has_the_numbers() -> Result<()> {
-    let mut records = known();
-    // A plugin without a grant.
-    records.push(record(
-        "2026-03-01T10:00:00Z",
-        "n8",
-        json!({ "plugin": "gone" }),
-    ));
-    let node = LoggedNode::with(&records)?;
+    let without_grant = record("2026-03-01T10:00:00Z", "n8", json!({ "plugin": "gone" }));
+    let node = LoggedNode::with(&known_and(without_grant))?;
     node.grant(
         "greedy",
         "{ link: [{ namespace: container, verbs: [read] }, { namespace: container, kinds: [veth] }] }",

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::{LoggedNode, known, lines, record, split};
+use super::{LoggedNode, known, known_and, lines, record, split};
 
 #[test]
 fn filters() -> Result<()> {
@@ -63,10 +63,8 @@ fn filters_that_mean_nothing_are_refused() -> Result<()> {
 
 #[test]
 fn times() -> Result<()> {
-    let mut records = known();
     let now = humantime(SystemTime::now());
-    records.push(record(&now, "n8", json!({})));
-    let node = LoggedNode::with(&records)?;
+    let node = LoggedNode::with(&known_and(record(&now, "n8", json!({}))))?;
     for (words, expected) in [
         (
             &["--since", "2026-03-01T10:05:00Z", "--until", "2026-03-02"][..],

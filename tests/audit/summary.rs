@@ -3,18 +3,12 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{DIGEST, LoggedNode, denial, known};
+use super::{DIGEST, LoggedNode, denial, known_and};
 
 #[test]
 fn a_summary_counts() -> Result<()> {
-    let mut records = known();
-    records.push(denial(
-        "2026-03-02T01:00:00Z",
-        "n7",
-        "write net.x in host",
-        None,
-    ));
-    let node = LoggedNode::with(&records)?;
+    let again = denial("2026-03-02T01:00:00Z", "n7", "write net.x in host", None);
+    let node = LoggedNode::with(&known_and(again))?;
     let summary: Value = serde_json::from_str(&node.audit(&["--summary", "--output", "json"])?)?;
     let picked = |value: &Value, keys: &[&str]| -> Vec<Value> {
         keys.iter().map(|key| value[key].clone()).collect()

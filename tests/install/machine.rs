@@ -100,6 +100,13 @@ impl Machine {
         fs::set_permissions(path, Permissions::from_mode(0o755)).context("make it a program")
     }
 
+    /// Writes a file below the root, with the directories above it.
+    pub fn put_file(&self, path: &str, content: &str) -> Result<()> {
+        let path = self.root().join(path);
+        fs::create_dir_all(path.parent().context("a directory")?)?;
+        fs::write(path, content).context("write a file")
+    }
+
     /// A command of the binary under test.
     pub fn command(&self, words: &str) -> Command {
         let mut command = Command::new(binary());

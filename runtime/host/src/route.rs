@@ -1,6 +1,6 @@
 //! Capability `route`: from the contract to the gate and the kernel.
 
-use weir_grant::{self as grant, Overlap, route};
+use weir_grant::route;
 use weir_kernel::{Broker, Error, Result};
 
 use super::bindings::weir::cni::route::{self as contract, Host as Contract, RouteKind};
@@ -10,16 +10,16 @@ use super::facts::{identify, overlap};
 
 impl Contract for Broker {
     fn add(&mut self, namespace: Namespace, new: contract::Route) -> Result<()> {
-        let (namespace, route, overlap) = requested(self, namespace, new)?;
-        self.perform(route::Add {
-            namespace,
-            route,
-            overlap,
-        })
+        let add = addition(self, namespace, new)?;
+        self.perform(add)
     }
 
     fn replace(&mut self, namespace: Namespace, new: contract::Route) -> Result<()> {
-        let (namespace, route, overlap) = requested(self, namespace, new)?;
+        let route::Add {
+            namespace,
+            route,
+            overlap,
+        } = addition(self, namespace, new)?;
         self.perform(route::Replace {
             namespace,
             route,
@@ -63,15 +63,15 @@ impl Contract for Broker {
     }
 }
 
-/// Returns a route to add or to replace, with what it overlaps.
-fn requested(
-    broker: &mut Broker,
-    namespace: Namespace,
-    new: contract::Route,
-) -> Result<(grant::Namespace, route::Route, Option<Overlap>)> {
+/// Returns the operation that adds a route, with what the route overlaps.
+fn addition(broker: &mut Broker, namespace: Namespace, new: contract::Route) -> Result<route::Add> {
     let route = with_links(broker, namespace, new)?;
     let overlap = overlap(broker, namespace, route.destination)?;
-    Ok((namespace.into(), route, overlap))
+    Ok(route::Add {
+        namespace: namespace.into(),
+        route,
+        overlap,
+    })
 }
 
 /// Reads the facts about the links that a plugin's route refers to.
