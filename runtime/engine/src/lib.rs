@@ -22,11 +22,12 @@
 pub mod bounds;
 mod memory;
 
+use std::collections::BTreeMap;
 use std::ptr::NonNull;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use wasmtime::component::Component;
-use wasmtime::{Config, Engine, Result};
+use wasmtime::{Config, Engine, Error, Result};
 
 /// The settings that change the compiled code, and so must be the same for loading it.
 pub fn settings() -> Config {
@@ -71,7 +72,13 @@ fn settings_to_load() -> Config {
 #[repr(C, align(4096))]
 pub struct Embedded<T: ?Sized>(pub T);
 
-/// Loads code that is a part of the binary, without copying it.
+/// Code of the binary, once it is loaded. Whoever asks while it is being loaded waits.
+type Loaded = Arc<OnceLock<std::result::Result<Component, String>>>;
+
+/// Loads code that is a part of the binary into the [`runner`], without copying it.
+///
+/// The engine knows each region of code once in a process, so that code which runs in place is loaded once, however many nodes
+/// a test has, and stays loaded.
 ///
 /// Errors: it is for another version of the engine.
 ///
@@ -79,6 +86,17 @@ pub struct Embedded<T: ?Sized>(pub T);
 ///
 /// The bytes must be the output of `weir-compiler`.
 pub unsafe fn load_embedded(engine: &Engine, code: &'static Embedded<[u8]>) -> Result<Component> {
-    // SAFETY: the caller's, and a part of the binary is never changed or freed.
-    unsafe { Component::deserialize_raw(engine, NonNull::from(&code.0)) }
+    let loaded = loaded(code);
+    let component = loaded.get_or_init(|| {
+        // SAFETY: the caller's, and a part of the binary is never changed or freed.
+        let component = unsafe { Component::deserialize_raw(engine, NonNull::from(&code.0)) };
+        component.map_err(|why| format!("{why:#}"))
+    });
+    component.clone().map_err(Error::msg)
+}
+
+fn loaded(code: &'static Embedded<[u8]>) -> Loaded {
+    static ALL: Mutex<BTreeMap<usize, Loaded>> = Mutex::new(BTreeMap::new());
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(all.entry(code.0.as_ptr().addr()).or_default())
 }
