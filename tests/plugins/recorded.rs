@@ -130,6 +130,20 @@ fn a_damaged_plugin_is_told_as_damaged_and_its_refusal_recorded() -> Result<()> 
         let told = json(&node, &question, 3);
         assert_eq!(told["allowed"], false, "{file}: {told:#}");
         assert_eq!(told["grant_state"], "damaged", "{file}: {told:#}");
+        let inspected = node.command(&["plugin", "inspect", PLUGIN, "--granted"])?;
+        // Of a damaged component there is nothing to inspect.
+        let expected = if file == "code.cwasm" { 3 } else { 1 };
+        assert_eq!(
+            inspected.status.code(),
+            Some(expected),
+            "{}",
+            said(&inspected)
+        );
+        assert!(
+            said(&inspected).contains("is damaged"),
+            "{}",
+            said(&inspected)
+        );
         let checked = node.command(&["grants", "check", "--strict"])?;
         assert_eq!(checked.status.code(), Some(3), "{}", said(&checked));
         assert!(said(&checked).contains("[damaged]"), "{}", said(&checked));

@@ -66,7 +66,9 @@ impl MainPlugin for Bridge {
         let previous = request.previous.as_ref();
         let steps = [
             // The kernel frees what it removes from tables while it takes the pair apart.
-            config.ip_masq.then(|| masquerade::remove(&owner, previous)),
+            config
+                .ip_masq
+                .then(|| masquerade::remove_or_reference(&owner, previous)),
             Some(weir_sdk::veth::delete(request)),
             config
                 .macspoofchk

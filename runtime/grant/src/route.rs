@@ -277,7 +277,7 @@ rule! {
         /// attachment, and the default route. Any, when left out.
         overlaps: Owners = Has::if_any(r.overlap.as_ref().map(Overlap::mark)), only_for(&[Verb::Create, Verb::Update]), never_suggested(), never_asked();
     } says |rule| {
-        let destinations = rule.with("destinations", " to ");
+        let destinations = rule.with("destinations", " within ");
         let links = rule.over_interface("links");
         let tables = rule.with("tables", " in routing table ");
         format!("{} routes{destinations}{links}{tables}", rule.verbs())

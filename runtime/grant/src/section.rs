@@ -26,6 +26,14 @@ impl Section {
         }
     }
 
+    /// Returns the key of a document's `spec` that has the section's rules.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Node => "capabilities",
+            Self::Tenants => "tenants.capabilities",
+        }
+    }
+
     /// Names a rule of the section: `tenants.link[0]`, `link[0]`.
     pub fn rule(self, rule: &str) -> String {
         match self {

@@ -68,6 +68,12 @@ pub fn flaw_of_value(key: &str, value: &str) -> Option<String> {
     })
 }
 
+/// Says how a value of a parameter disables a protection, as it follows "which": "turns off the check for forged source
+/// addresses". An empty value stands for any. None if it disables none that is known.
+pub fn disabled_protection(key: &str, value: &str) -> Option<&'static str> {
+    Effect::of(key, value)?.disabled_protection()
+}
+
 operations! {
     SysctlRule;
     Read: "sysctl.read", Read, flaw(|o| flaw_of_key(&o.key)), |o| Requirement {

@@ -45,8 +45,8 @@ impl Act for Create {
             NewKind::Macvlan { mode, .. } if *mode == MacvlanMode::Passthru => {
                 Severity::of_changing(link, invocation)
             }
-            // A device of the host is used, whoever made it.
-            _ => Severity::of_change_in(link.namespace),
+            // As a port of a bridge, the new one is where the traffic of the lower device is.
+            _ => Severity::of_using(link, invocation),
         });
         let touched = peer.into_iter().chain(master).chain(lower);
         touched.fold(Severity::of_change_in(self.namespace), Severity::max)

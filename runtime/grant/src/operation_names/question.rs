@@ -37,6 +37,11 @@ impl Case {
         pairs.map(|(one, other)| one.common(&other)).collect()
     }
 
+    /// Whether the operation changes nothing.
+    pub fn is_read(&self) -> bool {
+        self.operations.iter().all(|operation| operation.is_read())
+    }
+
     /// Says why weir refuses it whatever a grant allows; none if it leaves something open.
     pub fn flaw(&self) -> Option<String> {
         self.operations[0].flaw().filter(|_| !self.is_open)

@@ -190,6 +190,11 @@ impl Effect {
         })
     }
 
+    /// What it does, if it disables a protection.
+    pub(super) fn disabled_protection(&self) -> Option<&'static str> {
+        self.is_protection.then_some(self.words)
+    }
+
     pub(super) fn severity(&self, namespace: Namespace) -> Severity {
         if self.is_protection {
             Severity::DisablesProtection

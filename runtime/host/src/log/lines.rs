@@ -79,10 +79,7 @@ impl Log {
     /// Notes how many lines were dropped, if any.
     pub fn close(&mut self) {
         if self.dropped > 0 {
-            let dropped = format!(
-                "{} lines exceeded the grant's limit for the log",
-                self.dropped
-            );
+            let dropped = format!("{} lines exceeded the grant's `limits.log`", self.dropped);
             self.note("warn", &dropped);
             self.dropped = 0;
         }

@@ -53,11 +53,12 @@ impl KnownLinks {
         self.made.contains(&(namespace, index))
     }
 
-    /// Whether the invocation made the link that has this name.
-    pub fn is_name_of_made(&self, namespace: Namespace, name: &str) -> bool {
+    /// The link of this name, if the invocation made it.
+    pub fn made(&self, namespace: Namespace, name: &str) -> Option<&Link> {
         let mut known = self.known.iter();
-        known.any(|(known_in, link)| {
+        let found = known.find(|(known_in, link)| {
             *known_in == namespace && link.name == name && self.is_made(namespace, link.index)
-        })
+        });
+        found.map(|(_, link)| link)
     }
 }

@@ -187,7 +187,7 @@ fn read(
     mut take: impl FnMut(&Record) -> io::Result<()>,
 ) -> Result<u64> {
     let mut broken = 0;
-    let (mut plugins, mut passed) = (BTreeSet::new(), false);
+    let (mut plugins, mut networks, mut passed) = (BTreeSet::new(), BTreeSet::new(), false);
     for path in files {
         let Some(log) = open(path, !arguments.file.is_empty())? else {
             continue;
@@ -198,6 +198,7 @@ fn read(
                 take(record)
             } else {
                 plugins.insert(record.subject.plugin.clone());
+                networks.insert(record.subject.granted_as().to_owned());
                 Ok(())
             }
         };
@@ -206,13 +207,18 @@ fn read(
             .with_context(|| format!("read `{}`", path.display()))?;
     }
     if !passed {
-        report_unknown(arguments, plugins)?;
+        networks.remove("");
+        report_unknown(arguments, plugins, &networks)?;
     }
     Ok(broken)
 }
 
 /// Reports unknown names in the filters, which let no record pass.
-fn report_unknown(arguments: &Arguments, mut plugins: BTreeSet<String>) -> Result<()> {
+fn report_unknown(
+    arguments: &Arguments,
+    mut plugins: BTreeSet<String>,
+    networks: &BTreeSet<String>,
+) -> Result<()> {
     let paths = Paths::from_environment();
     let here = Catalogue::new(&paths).list();
     let here = here.context("list the plugins of this node")?;
@@ -221,7 +227,7 @@ fn report_unknown(arguments: &Arguments, mut plugins: BTreeSet<String>) -> Resul
     let native = Settings::load(&paths).unwrap_or_default().native_plugins;
     plugins.extend(native.into_iter().map(|entry| entry.name));
     plugins.insert(internal_grant::NAME.to_owned());
-    let sentences = arguments.filter.unknown(&plugins);
+    let sentences = arguments.filter.unknown(&plugins, networks);
     sentences.iter().for_each(|sentence| complain(sentence));
     Ok(())
 }

@@ -384,10 +384,7 @@ impl Explanation {
     fn decided(self, question: &Question, section: Section, capabilities: &Capabilities) -> Self {
         let rule = |name: &String| rule(section, capabilities, name);
         let own = Self {
-            section: match section {
-                Section::Node => "capabilities",
-                Section::Tenants => "tenants.capabilities",
-            },
+            section: section.key(),
             ..self
         };
         let operation = &question.operation;
@@ -524,7 +521,9 @@ fn print_would_allow(explanation: &Explanation) {
             _ => format!("{}: ", rule.capability),
         };
         say!("    {capability}{}", rule.line());
-        let networks = explanation.networks.clone();
+        let mut networks = explanation.networks.clone();
+        // The section is about these and no others.
+        networks.retain(|glob| Section::of(glob).key() == *section);
         let on = if networks.is_empty() {
             "on no network".to_owned()
         } else {
