@@ -29,7 +29,7 @@ fn after(interfaces: &[&str], address: &str) -> Value {
 in_machine_cases! {
     ipv4_alone: ipvlan(json!({}), ipv4());
     ipv6_alone: ipvlan(json!({}), ipv6());
-    dual_stack_with_default_routes: ipvlan(json!({"mode": "l2"}), dual_stack());
+    dual_stack_with_default_routes: ipvlan(json!({"mode": "l2"}), dual_stack()).deleted_twice();
     ipv6_is_off_in_the_containers:
         ipvlan(json!({}), json!({"subnet": "fd00:1::/64"}))
             .parameter("ipv6/conf/lo/disable_ipv6", "1")

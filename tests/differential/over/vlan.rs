@@ -22,7 +22,7 @@ fn of_id(id: Value) -> Case {
 in_machine_cases! {
     ipv4_alone: vlan(json!({}), ipv4());
     ipv6_alone: vlan(json!({}), ipv6());
-    dual_stack_with_default_routes: vlan(json!({}), dual_stack());
+    dual_stack_with_default_routes: vlan(json!({}), dual_stack()).deleted_twice();
     ipv6_is_off_in_the_containers:
         vlan(json!({}), json!({"subnet": "fd00:1::/64"}))
             .parameter("ipv6/conf/lo/disable_ipv6", "1")
