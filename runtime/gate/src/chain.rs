@@ -48,7 +48,7 @@ impl ChainLine {
         (read.text().as_bytes() == line).then_some(read)
     }
 
-    /// The bytes of the line in the log, with its end.
+    /// Returns the bytes of the line in the log, with its end.
     pub fn size(&self) -> usize {
         self.text().len()
     }

@@ -89,7 +89,7 @@ impl Event<'_> {
 }
 
 impl Subject {
-    /// The subject of an event about a plugin, outside any CNI command.
+    /// Returns the subject of an event about a plugin, outside any CNI command.
     pub fn without_command(plugin: &str, digest: String) -> Self {
         Self {
             plugin: plugin.to_owned(),

@@ -70,17 +70,17 @@ impl Apply {
         }
     }
 
-    /// What it takes in memory, in bytes, about.
+    /// Returns what it takes in memory, in bytes, about.
     pub fn size(&self) -> usize {
         self.commands.iter().map(Command::size).sum()
     }
 
-    /// The ports that are translated; none stands for every port.
+    /// Returns the ports that are translated; none stands for every port.
     pub fn translated(&self) -> Vec<Option<u16>> {
         ports::translated(&self.commands)
     }
 
-    /// The keys of the elements that are removed one by one, each with its set.
+    /// Returns the keys of the elements that are removed one by one, each with its set.
     pub fn removed_keys(&self) -> impl Iterator<Item = (&str, &[Value])> {
         let removed = self.commands.iter().filter_map(|command| match command {
             Command::DeleteElements(elements) => Some(elements),

@@ -40,7 +40,7 @@ pub enum State {
 }
 
 impl State {
-    /// The state in a column of a list.
+    /// Returns the state in a column of a list.
     pub fn word(self) -> &'static str {
         match self {
             Self::InForce => "in force",
@@ -124,8 +124,8 @@ pub fn no_grant(plugin: &str, grants: &[Grant]) -> String {
     }
 }
 
-/// The grant that decides for a plugin on a network; without a network the first one in force, or otherwise the first that
-/// decides on any. Its state says whether the plugin runs under it.
+/// Returns the grant that decides for a plugin on a network; without a network the first one in force, or otherwise the
+/// first that decides on any. Its state says whether the plugin runs under it.
 pub fn applying<'a>(
     grants: &'a [Grant],
     plugin: &str,

@@ -176,7 +176,7 @@ impl Finding {
 }
 
 impl Lines {
-    /// The file, the lines, and the time.
+    /// Returns the file, the lines, and the time.
     pub fn place(&self) -> String {
         let Self {
             file,
