@@ -81,7 +81,7 @@ pub enum Step {
 /// Follows the chain through a file, line by line.
 #[derive(Default)]
 pub struct Walk {
-    /// Of the last chain line, and of all bytes since.
+    /// The digest of the last chain line and of all bytes since.
     digest: Sha256,
     last: Option<ChainLine>,
     /// Whether there are any bytes since.

@@ -122,7 +122,7 @@ impl PodName {
 }
 
 impl NamespaceId {
-    /// Of an attachment's namespace, if it has one.
+    /// Identifies an attachment's namespace, if it has one.
     fn of(attachment: &Attachment) -> Option<Self> {
         let namespace = attachment.namespace()?;
         let metadata = File::from(namespace.try_clone().ok()?).metadata().ok()?;

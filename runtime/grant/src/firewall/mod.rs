@@ -43,7 +43,7 @@ pub struct Apply {
     /// otherwise. What the host sets to undo: others may have put something into them meanwhile.
     #[serde(default, skip_serializing_if = "is_false")]
     pub only_empty: bool,
-    /// Of the ports that are translated, those at which something on the host listens, where a rule asks.
+    /// The translated ports on which something on the host listens, if a rule depends on that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub listening: Vec<u16>,
     /// The marks of whose the elements are that are removed, where a rule asks.

@@ -28,7 +28,7 @@ pub struct Link {
     pub lower: Option<u32>,
     pub alias: String,
     pub details: Details,
-    /// Of a bridge's port.
+    /// The settings of a bridge's port.
     pub port: Option<Port>,
 }
 

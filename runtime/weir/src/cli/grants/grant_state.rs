@@ -112,7 +112,7 @@ fn in_lines(error: &weir_cni::Error) -> String {
     lines.collect::<Vec<_>>().join("\n  ")
 }
 
-/// That a plugin has no grant, and what to do; one of the plugins that have may be meant.
+/// Says that a plugin has no grant, and what to do; suggests a similar name that has one.
 pub fn no_grant(plugin: &str, grants: &[Grant]) -> String {
     let granted: Vec<&str> = grants.iter().map(Grant::plugin).collect();
     let advice = format!("`weir grants new {plugin}` prints one to review");

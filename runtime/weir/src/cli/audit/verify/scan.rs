@@ -41,7 +41,7 @@ struct Region {
     last: u64,
     /// How many are not blank.
     count: u64,
-    /// Of the first record.
+    /// The time of the first record.
     time: Option<String>,
 }
 
