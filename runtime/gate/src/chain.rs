@@ -48,7 +48,7 @@ impl ChainLine {
         (read.text().as_bytes() == line).then_some(read)
     }
 
-    /// The bytes of the line in the log, with its end.
+    /// Returns the bytes of the line in the log, with its end.
     pub fn size(&self) -> usize {
         self.text().len()
     }
@@ -81,7 +81,7 @@ pub enum Step {
 /// Follows the chain through a file, line by line.
 #[derive(Default)]
 pub struct Walk {
-    /// Of the last chain line, and of all bytes since.
+    /// The digest of the last chain line and of all bytes since.
     digest: Sha256,
     last: Option<ChainLine>,
     /// Whether there are any bytes since.

@@ -70,7 +70,7 @@ impl Head {
         (self.device, self.inode) == (log.dev(), log.ino())
     }
 
-    /// The chain's last line.
+    /// Returns the chain's last line.
     pub fn line(&self) -> ChainLine {
         ChainLine {
             chained: self.chained,

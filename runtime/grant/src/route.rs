@@ -59,7 +59,7 @@ pub struct Route<L = LinkFacts> {
 }
 
 impl<L> Route<L> {
-    /// A unicast route of the main table, with nothing else.
+    /// Makes a unicast route of the main table, with nothing else.
     pub fn unicast(destination: IpNet) -> Self {
         Self {
             destination,

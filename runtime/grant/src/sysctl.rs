@@ -47,7 +47,7 @@ impl Write {
         self.link().is_some()
     }
 
-    /// The name of the parameter's link: `eth0.1` for `net.ipv4.conf.eth0/1.forwarding`.
+    /// Returns the name of the parameter's link: `eth0.1` for `net.ipv4.conf.eth0/1.forwarding`.
     pub fn link(&self) -> Option<String> {
         let mut segments = self.key.split('.').skip(2);
         let of_links = matches!(segments.next(), Some("conf" | "neigh"));

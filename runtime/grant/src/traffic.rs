@@ -36,7 +36,7 @@ impl Handle {
         self.0 as u16
     }
 
-    /// The handle of the discipline that a class belongs to.
+    /// Returns the handle of the discipline that a class belongs to.
     pub fn discipline(self) -> Self {
         Self(self.0 & 0xffff_0000)
     }
@@ -115,7 +115,7 @@ pub enum Discipline {
 }
 
 impl Discipline {
-    /// The kernel's word for it.
+    /// Returns the kernel's word for it.
     pub fn word(&self) -> &str {
         match self {
             Self::Tbf(_) => "tbf",
@@ -180,7 +180,7 @@ pub enum Action<L = LinkFacts> {
 }
 
 impl<L> Action<L> {
-    /// The word of a grant for it.
+    /// Returns the word of a grant for it.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Redirect(_) => MIRRED,

@@ -37,8 +37,8 @@ views! {
 /// What implements an interface without a view of its own.
 type Plain = HasSelf<Broker>;
 
-/// A linker with the interfaces of the contract that a component imports: most import a few, and each function takes time to
-/// connect. What else it imports is left unconnected.
+/// Returns a linker with the interfaces of the contract that a component imports: most import a few, and each function
+/// takes time to connect. What else it imports is left unconnected.
 ///
 /// Errors: an interface is imported in two versions.
 pub fn linker(engine: &Engine, component: &Component) -> Result<Linker<State>> {

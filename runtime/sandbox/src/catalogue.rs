@@ -19,7 +19,7 @@ use super::{builtin, codes};
 #[derive(Clone)]
 pub struct Plugin {
     pub name: String,
-    /// Of the component, before compilation.
+    /// The digest of the component, before compilation.
     pub digest: Digest,
     pub source: Source,
 }

@@ -25,7 +25,7 @@ const GATEWAY: &str = "an IP address such as `10.1.0.1`";
 const NUMBER: &str = "a whole number from 0 to 4294967295";
 const SCOPE: &str = "a route scope, a whole number from 0 to 255";
 
-/// The JSON of `result` in `version` (CNI section 5, "Success").
+/// Returns the JSON of `result` in `version` (CNI section 5, "Success").
 ///
 /// What the version's shape cannot express is left out. In 0.1.0 and 0.2.0 that is all but the
 /// first IPv4 and the first IPv6 address and the routes of these families.

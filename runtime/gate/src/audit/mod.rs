@@ -111,17 +111,17 @@ impl Audit {
         self.failure.as_deref()
     }
 
-    /// The size of the records of the invocation, in bytes.
+    /// Returns the size of the records of the invocation, in bytes.
     pub fn recorded(&self) -> usize {
         self.recorded
     }
 
-    /// The name of the invocation in its records.
+    /// Returns the name of the invocation in its records.
     pub fn invocation(&self) -> &str {
         &self.invocation
     }
 
-    /// Which invocation the records are about.
+    /// Returns which invocation the records are about.
     pub fn subject(&self) -> &Subject {
         &self.subject
     }

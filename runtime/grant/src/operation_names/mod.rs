@@ -50,7 +50,7 @@ pub fn names() -> Vec<&'static str> {
     names
 }
 
-/// The operations of a capability.
+/// Returns the operations of a capability.
 pub fn of(capability: Capability) -> impl Iterator<Item = &'static Known> {
     let known = OPERATIONS.iter();
     known.filter(move |known| known.word() == capability.word())

@@ -26,7 +26,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// What must be allowed for the operation to be, under these rules.
+    /// Returns what must be allowed for the operation to be, under these rules.
     pub fn facts(&self, capabilities: &Capabilities) -> Vec<Facts> {
         let facts_of = |operation: &dyn Query| -> Vec<Facts> {
             let needs = operation.needs().into_iter();
@@ -48,9 +48,9 @@ impl Case {
     }
 }
 
-/// The cases of a question about an operation, with its fields in any order.
+/// Returns the cases of a question about an operation, with its fields in any order.
 ///
-/// Errors: as of [`named`](super::named); but no field must be given.
+/// Errors: as of [`by_name`](super::by_name); but no field must be given.
 pub fn question(name: &str, given: &[(String, String)]) -> Result<Vec<Case>, String> {
     let candidates = candidates(name, given)?;
     let (mut cases, mut why) = (Vec::new(), None);

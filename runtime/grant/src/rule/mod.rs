@@ -119,7 +119,7 @@ impl Description {
         }
     }
 
-    /// The field of a key.
+    /// Returns the field of a key.
     pub fn field(&self, key: &str) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.key == key)
     }

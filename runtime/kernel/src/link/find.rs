@@ -56,7 +56,7 @@ fn find_by_index(namespace: &mut NetworkNamespace, index: u32) -> Result<Link> {
     })
 }
 
-/// The links of a namespace whose alias `is_meant`. Others may make and remove links meanwhile.
+/// Returns the links of a namespace whose alias `is_meant`. Others may make and remove links meanwhile.
 pub fn marked_links(
     namespace: &mut NetworkNamespace,
     is_meant: impl Fn(&str) -> bool,

@@ -20,13 +20,13 @@ impl KnownLinks {
         self.known.push((namespace, link));
     }
 
-    /// The link with that index, if it has been met.
+    /// Returns the link with that index, if it has been met.
     pub fn get(&self, namespace: Namespace, index: u32) -> Option<&Link> {
         let is_it = |known: &&(Namespace, Link)| (known.0, known.1.index) == (namespace, index);
         self.known.iter().find(is_it).map(|(_, link)| link)
     }
 
-    /// A link that was identified; none if it did not exist.
+    /// Returns a link that was identified; none if it did not exist.
     pub fn known(&self, link: &LinkFacts) -> Option<&Link> {
         let found = self.get(link.namespace, link.index);
         found.filter(|_| !link.is_absent())

@@ -177,7 +177,7 @@ fn is_place(socket: &mut RouteSocket, link: &LinkFacts, parent: Handle) -> bool 
     is_fixed || at(socket, link, parent, 0).is_ok()
 }
 
-/// The discipline at a place, for the gate; none if it is the kernel's own, which cannot be removed.
+/// Returns the discipline at a place, for the gate; none if it is the kernel's own, which cannot be removed.
 ///
 /// Errors: `NotFound` for a link that is gone.
 pub fn present_qdisc(

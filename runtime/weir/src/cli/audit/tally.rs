@@ -185,7 +185,7 @@ impl PluginTally {
         true
     }
 
-    /// The gravest first, and of the equally grave the most frequent.
+    /// Returns the gravest first, and of the equally grave the most frequent.
     pub fn gravest_denials(&self) -> Vec<&Denial> {
         let mut denials: Vec<&Denial> = self.denials.iter().collect();
         denials.sort_by_key(|denial| std::cmp::Reverse(denial.rank()));

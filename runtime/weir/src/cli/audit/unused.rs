@@ -45,7 +45,7 @@ struct UnusedRule {
     reads_only: bool,
 }
 
-/// Of the plugins that pass the filter.
+/// Prints the unused rules of the plugins that pass the filter.
 pub fn print(
     grants: &[Grant],
     format: Format,

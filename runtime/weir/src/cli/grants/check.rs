@@ -92,7 +92,7 @@ pub struct KnownNode {
     catalogue: Catalogue,
     /// Which reads the imports of components; none where this machine cannot run the engine.
     sandbox: Option<Arc<Sandbox>>,
-    /// Of the node's own networks.
+    /// The subnets of the node's own networks.
     subnets: Vec<Subnet>,
     /// None run where weir's configuration cannot be read.
     native: Vec<NativePlugin>,

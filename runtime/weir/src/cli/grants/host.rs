@@ -30,7 +30,7 @@ pub(super) struct Changer {
     may: Vec<String>,
     /// As the component says, which nothing confirms.
     author: Option<String>,
-    /// Of the component, or of the native plugin's file.
+    /// The digest of the component, or of the native plugin's file.
     digest: Option<String>,
     /// The grant's name.
     grant: Option<String>,

@@ -153,7 +153,7 @@ pub struct ConfigurationArguments {
 }
 
 impl ConfigurationArguments {
-    /// The names of those that are given.
+    /// Returns the names of those that are given.
     pub fn given(&self) -> Vec<&'static str> {
         let given = [
             ("--network-name", self.network_name != DEFAULT_NAME),

@@ -4,7 +4,7 @@ use bytesize::ByteSize;
 use weir_grant::size::Exact;
 use weir_grant::{Capability, Limits};
 
-/// What a capability is about: "network interfaces".
+/// Returns what a capability is about: "network interfaces".
 pub fn subject(capability: Capability) -> &'static str {
     match capability {
         Capability::Link => "network interfaces",

@@ -113,7 +113,7 @@ impl Joiner {
         record.map(|record| self.finished.add(record)).is_some()
     }
 
-    /// How many records are missing, by the numbers of the others.
+    /// Returns how many records are missing, by the numbers of the others.
     pub fn missing(&self) -> u64 {
         self.missing
     }

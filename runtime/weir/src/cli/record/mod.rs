@@ -41,7 +41,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The word of the log.
+    /// Returns the word of the log.
     pub fn word(self) -> &'static str {
         match self {
             Self::Allowed => "allowed",
@@ -128,7 +128,7 @@ impl Record {
         })
     }
 
-    /// The value of the kernel parameter before it was written, as far as that is recorded.
+    /// Returns the value of the kernel parameter before it was written, as far as that is recorded.
     pub fn value_before(&self) -> Option<&str> {
         if self.operation != PARAMETER_WRITE {
             return None;
@@ -150,7 +150,7 @@ impl Record {
         is_same && self.shortened_from.is_none()
     }
 
-    /// What was so before: "was 1", or "as it was before". None if that is not recorded.
+    /// Returns what was so before: "was 1", or "as it was before". None if that is not recorded.
     pub fn before(&self) -> Option<String> {
         let before = self.value_before()?;
         Some(if self.is_without_effect() {
@@ -166,13 +166,13 @@ impl Record {
         EVENT_CAPABILITIES.contains(&self.capability.as_str())
     }
 
-    /// What a denied operation would have needed, or else its answer.
+    /// Returns what a denied operation would have needed, or else its answer.
     pub fn requirement(&self) -> &str {
         let answer = self.answer.as_deref().unwrap_or_default();
         self.requirement.as_deref().unwrap_or(answer)
     }
 
-    /// The requested operation. Errors: the arguments are shortened, or are not those of the operation.
+    /// Returns the requested operation. Errors: the arguments are shortened, or are not those of the operation.
     pub fn query(&self) -> Result<Box<dyn Query>, String> {
         match self.shortened_from {
             Some(bytes) => Err(format!(
@@ -184,7 +184,7 @@ impl Record {
     }
 }
 
-/// The warning about lines that are not records, if there are any.
+/// Returns the warning about lines that are not records, if there are any.
 pub fn not_records(lines: u64) -> Option<String> {
     match lines {
         0 => None,

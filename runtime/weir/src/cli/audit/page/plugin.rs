@@ -17,7 +17,7 @@ use crate::cli::grants::grant_state::Grant;
 /// The most rules of a section that stays on one sheet of paper.
 const FEW_RULES: usize = 9;
 
-/// A section for each plugin with records, and a line for the others.
+/// Returns a section for each plugin with records, and a line for the others.
 pub fn sections(plugins: &[Plugin<'_>]) -> Markup {
     let is_idle = |plugin: &&Plugin| plugin.tally.is_none() && plugin.in_force().next().is_some();
     let idle = plugins.iter().filter(is_idle);

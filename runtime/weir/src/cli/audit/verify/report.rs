@@ -152,7 +152,7 @@ pub struct Lines {
     pub file: PathBuf,
     pub first_line: u64,
     pub last_line: u64,
-    /// Of the first record in them.
+    /// The time of the first record in them.
     pub time: Option<String>,
 }
 
@@ -186,7 +186,7 @@ impl Finding {
 }
 
 impl Lines {
-    /// The file, the lines, and the time.
+    /// Returns the file, the lines, and the time.
     pub fn place(&self) -> String {
         let Self {
             file,
@@ -206,7 +206,7 @@ impl Lines {
 }
 
 impl Report {
-    /// That the log is intact; none if it is not, or if that cannot be determined.
+    /// Says that the log is intact; none if it is not, or if that cannot be determined.
     fn intact(&self) -> Option<String> {
         if !self.findings.is_empty() || self.checked == 0 {
             return None;

@@ -41,7 +41,7 @@ struct Region {
     last: u64,
     /// How many are not blank.
     count: u64,
-    /// Of the first record.
+    /// The time of the first record.
     time: Option<String>,
 }
 
@@ -225,7 +225,7 @@ impl<'a> Scan<'a> {
         ));
     }
 
-    /// The report on each file, and the parts of the chain that they have, in their order.
+    /// Returns the report on each file, and the parts of the chain that they have, in their order.
     pub fn finish(mut self) -> (Report, Vec<Segment>) {
         let spanned = self.numbers.finish(&mut self.report);
         for (at, segment) in self.segments.iter_mut().enumerate() {
