@@ -459,23 +459,23 @@ bool weir_is_gone(const weir_error_t *error)
         || error->code == WEIR_CNI_TYPES_ERROR_CODE_NO_NAMESPACE;
 }
 
-const weir_result_t *weir_previous(const weir_request_t *request, weir_failure_t *failure)
+static const weir_result_t *previous(const weir_request_t *request, const char *why, weir_failure_t *failure)
 {
     if (request->previous.is_some)
         return &request->previous.val;
-    weir_fail(failure, WEIR_INVALID_CONFIG,
-        "prevResult: missing: this plugin changes what another one made, so it must come after that one "
-        "in the list of plugins",
-        NULL);
+    weir_fail(failure, WEIR_INVALID_CONFIG, "prevResult: missing: ", why, NULL);
     return NULL;
+}
+
+const weir_result_t *weir_previous(const weir_request_t *request, weir_failure_t *failure)
+{
+    return previous(request,
+        "this plugin changes what another one made, so it must come after that one in the list of plugins", failure);
 }
 
 const weir_result_t *weir_added(const weir_request_t *request, weir_failure_t *failure)
 {
-    if (request->previous.is_some)
-        return &request->previous.val;
-    weir_fail(failure, WEIR_INVALID_CONFIG, "prevResult: missing: CHECK compares with the result of ADD", NULL);
-    return NULL;
+    return previous(request, "CHECK compares with the result of ADD", failure);
 }
 
 weir_interface_t *weir_container_interface(const weir_request_t *request, const weir_result_t *result)
@@ -563,24 +563,31 @@ bool weir_config_text(weir_string_t config, const char *key, weir_string_t *text
     return true;
 }
 
-bool weir_config_object(weir_string_t config, const char *key, weir_string_t *object, weir_failure_t *failure)
+/* Takes what is left of an object, whose first brace is behind it. */
+static void take_object(struct rest *rest)
 {
-    struct rest rest;
-    if (!find_key(config, key, &rest))
-        return true;
-    const uint8_t *first = rest.at;
-    if (!take(&rest, '{'))
-        return weir_fail(failure, WEIR_INVALID_CONFIG, key, ": expected an object", NULL);
-    for (unsigned depth = 1; depth && rest.at < rest.end;) {
-        uint8_t byte = *rest.at++;
+    for (unsigned depth = 1; depth && rest->at < rest->end;) {
+        uint8_t byte = *rest->at++;
         if (byte == '"')
-            take_quoted(&rest);
+            take_quoted(rest);
         else if (byte == '{')
             depth++;
         else if (byte == '}')
             depth--;
     }
-    *object = (weir_string_t){ .ptr = (uint8_t *)first, .len = (size_t)(rest.at - first) };
+}
+
+bool weir_config_object(weir_string_t config, const char *key, weir_string_t *object, weir_failure_t *failure)
+{
+    struct rest rest;
+    bool is_there = find_key(config, key, &rest);
+    const uint8_t *first = rest.at;
+    if (is_there && !take(&rest, '{'))
+        return weir_fail(failure, WEIR_INVALID_CONFIG, key, ": expected an object", NULL);
+    if (is_there) {
+        take_object(&rest);
+        *object = (weir_string_t){ .ptr = (uint8_t *)first, .len = (size_t)(rest.at - first) };
+    }
     return true;
 }
 

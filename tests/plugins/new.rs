@@ -163,49 +163,33 @@ impl InC {
         let text = said(&output);
         assert!(output.status.success(), "{text}");
         assert_contains(&text, shown);
-        for change in changes {
-            let file = self.directory.join(change.file);
+        for (file, from, to, why) in changes {
+            let file = self.directory.join(file);
             let whole = fs::read_to_string(&file)?;
-            let changed = whole.replace(change.from, change.to);
+            let changed = whole.replace(from, to);
             assert_ne!(whole, changed);
             fs::write(&file, changed)?;
             let output = self.make_test()?;
             assert!(!output.status.success(), "{}", said(&output));
-            assert_contains(&said(&output), change.why);
+            assert_contains(&said(&output), why);
             fs::write(&file, whole)?;
         }
         Ok(())
     }
 }
 
-/// What is different in a file of a project, and what its test then says.
-struct Change<'a> {
-    file: &'a str,
-    from: &'a str,
-    to: &'a str,
-    why: &'a [&'a str],
-}
+/// What is different in a file of a project, and what its test then says: the file, the text in it, what takes its place, the
+/// words.
+type Change<'a> = (&'a str, &'a str, &'a str, &'a [&'a str]);
 
 /// A value in the network's configuration that the plugin refuses.
 fn refused<'a>(from: &'a str, to: &'a str, why: &'a [&str]) -> Change<'a> {
-    let file = "network.conflist";
-    Change {
-        file,
-        from,
-        to,
-        why,
-    }
+    ("network.conflist", from, to, why)
 }
 
 /// Rules that are not in the grant.
 fn narrow<'a>(from: &'a str, to: &'a str, why: &'a [&str]) -> Change<'a> {
-    let file = "grant.yaml";
-    Change {
-        file,
-        from,
-        to,
-        why,
-    }
+    ("grant.yaml", from, to, why)
 }
 
 #[test]
@@ -223,17 +207,25 @@ fn a_new_project_in_c_builds_and_passes_its_own_test() -> Result<()> {
     )
 }
 
+/// What the test of a project shows whose container has an address of each family.
+const OF_BOTH_FAMILIES: [&str; 4] = [
+    "container: address 10.91.0.2/24 on eth0",
+    "container: address fd91::2/64 on eth0",
+    "left        nothing",
+    "passed",
+];
+
 #[test]
 fn a_new_main_plugin_in_c_builds_and_passes_its_own_test() -> Result<()> {
     InC::write("c-pair", "main")?.proves_itself(
         &[
-            "container: address 10.91.0.2/24 on eth0",
-            "container: address fd91::2/64 on eth0",
-            "container: route 0.0.0.0/0 via 10.91.0.1 over eth0",
-            "container: route ::/0 via fd91::1 over eth0",
-            "left        nothing",
-            "passed",
-        ],
+            &OF_BOTH_FAMILIES[..],
+            &[
+                "route 0.0.0.0/0 via 10.91.0.1 over eth0",
+                "route ::/0 via fd91::1 over eth0",
+            ],
+        ]
+        .concat(),
         &[
             narrow(
                 "ipam: [host-local, static]",
@@ -258,12 +250,7 @@ fn a_new_ipam_plugin_in_c_builds_and_passes_its_own_test() -> Result<()> {
     ];
     let none = ["error 7", "ipam: expected `subnet`, `subnet6` or both"];
     InC::write("c-first-free", "ipam")?.proves_itself(
-        &[
-            "container: address 10.91.0.2/24 on eth0",
-            "container: address fd91::2/64 on eth0",
-            "left        nothing",
-            "passed",
-        ],
+        &OF_BOTH_FAMILIES,
         &[
             narrow(
                 "verbs: [read, write]",

@@ -211,7 +211,7 @@ fn a_new_link_is_told_with_what_it_is_tied_to() {
             json!({ "kind": "macvlan", "lower": ens3, "mode": "bridge" }),
             None,
             "create macvlan `eth0` in container over physical `ens3` in host, in mode bridge",
-            ChangesHost,
+            ReachesOthers,
         ),
         (
             json!({ "kind": "macvlan", "lower": ens3, "mode": "passthru" }),
@@ -223,13 +223,13 @@ fn a_new_link_is_told_with_what_it_is_tied_to() {
             json!({ "kind": "ipvlan", "lower": ens3, "mode": "l3s" }),
             None,
             "create ipvlan `eth0` in container over physical `ens3` in host, in mode l3s",
-            ChangesHost,
+            ReachesOthers,
         ),
         (
             json!({ "kind": "vlan", "lower": ens3, "id": 7, "protocol": "802.1Q" }),
             None,
             "create vlan `eth0` in container for VLAN 7 of physical `ens3` in host",
-            ChangesHost,
+            ReachesOthers,
         ),
         (
             json!({ "kind": "vrf", "table": 100 }),

@@ -232,42 +232,38 @@ mod tests {
 
     #[test]
     fn what_was_done_and_what_came_of_it_is_in_the_schemas_own_words() {
-        for (members, types, outcome) in [
-            (json!({}), &["deletion", "allowed"][..], "success"),
+        for (members, expected) in [
+            ("{}", "deletion allowed success"),
             (
-                json!({ "verdict": "undo", "operation": "link.create" }),
-                &["creation", "allowed"],
-                "success",
+                r#"{"verdict": "undo", "operation": "link.create"}"#,
+                "creation allowed success",
             ),
             (
-                json!({ "verdict": "denied", "operation": "sysctl.write" }),
-                &["change", "denied"],
-                "failure",
+                r#"{"verdict": "denied", "operation": "sysctl.write"}"#,
+                "change denied failure",
             ),
             (
-                json!({ "verdict": "refused", "operation": "route.list" }),
-                &["access", "denied"],
-                "failure",
+                r#"{"verdict": "refused", "operation": "route.list"}"#,
+                "access denied failure",
             ),
             (
-                json!({ "answer": "busy", "operation": "link.bend" }),
-                &["change", "allowed"],
-                "failure",
+                r#"{"answer": "busy", "operation": "link.bend"}"#,
+                "change allowed failure",
             ),
             (
-                json!({ "answer": null, "operation": "firewall.apply" }),
-                &["change", "allowed"],
-                "unknown",
+                r#"{"answer": null, "operation": "firewall.apply"}"#,
+                "change allowed unknown",
             ),
             (
-                json!({ "operation": "plugin.run", "verdict": "denied" }),
-                &["start", "denied"],
-                "failure",
+                r#"{"verdict": "denied", "operation": "plugin.run"}"#,
+                "start denied failure",
             ),
         ] {
+            let members = serde_json::from_str(members).expect("JSON");
             let event = document(&record(members))["event"].take();
-            assert_eq!(event["type"], json!(types), "{event:#}");
-            assert_eq!(event["outcome"], outcome, "{event:#}");
+            let types = event["type"].as_array().into_iter().flatten();
+            let told = types.chain([&event["outcome"]]).filter_map(Value::as_str);
+            assert_eq!(told.collect::<Vec<_>>().join(" "), expected, "{event:#}");
         }
     }
 

@@ -10,7 +10,7 @@ use weir_files::Paths;
 use weir_grant::operation_names::{Case, names, no_such, question};
 use weir_grant::pattern::{globs_meet, is_glob};
 use weir_grant::phrase::joined;
-use weir_grant::rule::{Bounds, Facts, bounds_in_words, rules_of, sentence};
+use weir_grant::rule::{Bounds, Facts, RuleFields, bounds_in_words, rules_of, sentence};
 use weir_grant::{Capabilities, Namespace, Section, internal_grant};
 use weir_network::Settings;
 
@@ -71,6 +71,9 @@ struct May {
 struct Needed {
     /// "change interfaces of kind veth, on the host".
     what: String,
+    /// The values that the operation has for the fields of a rule.
+    #[serde(skip)]
+    values: RuleFields,
     /// The rules of which each may allow it.
     rules: Vec<Possible>,
 }
@@ -122,7 +125,8 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let mut may: Vec<May> = Vec::new();
     for Asked { operation, cases } in &asked {
         let of_rules = all.iter().map(|rules| rules.allow(operation, cases));
-        may.extend(of_rules.flatten());
+        let about = arguments.interface.as_deref();
+        may.extend(of_rules.flatten().filter_map(|may| may.about(about)));
         may.extend(natives(paths, operation, network)?);
     }
     let several = asked.len() > 1 || arguments.interface.is_some();
@@ -338,6 +342,26 @@ fn natives(paths: &Paths, operation: &'static str, network: Option<&str>) -> Res
     Ok(native.collect())
 }
 
+impl May {
+    /// Leaves out what the operation needs besides, such as the new link over an interface; none if nothing is left.
+    fn about(mut self, interface: Option<&str>) -> Option<Self> {
+        if let Some(interface) = interface {
+            self.needs.retain(|need| need.is_about(interface));
+        }
+        (!self.needs.is_empty()).then_some(self)
+    }
+}
+
+impl Needed {
+    /// Whether it is about an interface of the host, or one of its parameters.
+    fn is_about(&self, interface: &str) -> bool {
+        let in_key = interface.replace('.', "/");
+        let is_it = |text: &String| text == interface || text.split('.').any(|part| part == in_key);
+        let is_on_host = self.values.names("namespace", Namespace::Host.word());
+        is_on_host && self.values.fields.values().flatten().any(is_it)
+    }
+}
+
 impl Rules<'_> {
     /// The cases that the rules may allow.
     fn allow(&self, operation: &'static str, cases: &[Case]) -> Vec<May> {
@@ -371,8 +395,14 @@ impl Rules<'_> {
             })
         });
         let rules: Vec<Possible> = possible.collect();
-        let what = sentence(&facts.as_rule());
-        Some(Needed { what, rules }).filter(|needed| !needed.rules.is_empty())
+        let values = facts.as_rule();
+        let what = sentence(&values);
+        let needed = Needed {
+            what,
+            values,
+            rules,
+        };
+        Some(needed).filter(|needed| !needed.rules.is_empty())
     }
 }
 

@@ -76,30 +76,21 @@ const MAIN: &str = "Connects a container and the host by a veth pair";
 const RUN_BY: &str = "    weir grants show ptp --yaml | sed 's/ipam: \\[/ipam: [{{name}}, /' \
                       >/etc/weir/grants.d/ptp.yaml\n";
 
+/// Files, each with the parts of its template's path.
+macro_rules! files {
+    ($($file:literal: $($part:literal)+),+) => {
+        &[$(($file, include_str!(concat!("template/", $($part),+)))),+]
+    };
+}
+
 /// The files of a project in Rust: those of all kinds, and those of the one whose directory is given.
 macro_rules! rust {
     ($kind:literal) => {
-        &[
-            ("Cargo.toml", include_str!("template/Cargo.toml")),
-            (".gitignore", include_str!("template/gitignore")),
-            ("README.md", include_str!("template/README.md")),
-            (
-                "grant.yaml",
-                include_str!(concat!("template/", $kind, "/grant.yaml")),
-            ),
-            (
-                "network.conflist",
-                include_str!(concat!("template/", $kind, "/network.conflist")),
-            ),
-            (
-                "src/lib.rs",
-                include_str!(concat!("template/", $kind, "/lib.rs")),
-            ),
-            (
-                "tests/attachment.rs",
-                include_str!("template/attachment.rs"),
-            ),
-        ]
+        files!(
+            "Cargo.toml": "Cargo.toml", ".gitignore": "gitignore", "README.md": "README.md",
+            "grant.yaml": $kind "/grant.yaml", "network.conflist": $kind "/network.conflist",
+            "src/lib.rs": $kind "/lib.rs", "tests/attachment.rs": "attachment.rs"
+        )
     };
 }
 
@@ -107,26 +98,14 @@ const RUST_CHAINED: &[File] = rust!("chained");
 const RUST_MAIN: &[File] = rust!("main");
 const RUST_IPAM: &[File] = rust!("ipam");
 
-/// The files of a project in C: those of all kinds, and those of the one whose directory is given, with its network.
+/// The files of a project in C, with the directory of its network.
 macro_rules! c {
     ($kind:literal, $network:literal) => {
-        &[
-            ("Makefile", include_str!("template/c/Makefile")),
-            (".gitignore", include_str!("template/c/gitignore")),
-            ("README.md", include_str!("template/c/README.md")),
-            (
-                "grant.yaml",
-                include_str!(concat!("template/", $kind, "/grant.yaml")),
-            ),
-            (
-                "network.conflist",
-                include_str!(concat!("template/", $network, "/network.conflist")),
-            ),
-            (
-                "{{file}}.c",
-                include_str!(concat!("template/c/", $kind, "/plugin.c")),
-            ),
-        ]
+        files!(
+            "Makefile": "c/Makefile", ".gitignore": "c/gitignore", "README.md": "c/README.md",
+            "grant.yaml": $kind "/grant.yaml", "network.conflist": $network "/network.conflist",
+            "{{file}}.c": "c/" $kind "/plugin.c"
+        )
     };
 }
 

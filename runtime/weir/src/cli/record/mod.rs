@@ -58,8 +58,6 @@ impl Verdict {
 pub struct Record {
     /// When it was written: for a change, before it was made.
     pub time: Timestamp,
-    /// The version of the schema; none in older logs.
-    pub schema: Option<u32>,
     /// The node's name.
     pub node: Option<String>,
     /// One call of one plugin; none in older logs.
@@ -69,6 +67,8 @@ pub struct Record {
     /// What all records of its invocation share.
     #[serde(flatten)]
     pub subject: Subject,
+    /// The version of the schema; none in older logs.
+    pub schema: Option<u32>,
     #[serde(default)]
     pub capability: String,
     pub operation: String,
