@@ -1,8 +1,8 @@
 //! Code that is a part of the binary and runs where it lies.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ptr::{self, NonNull};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use wasmtime::Result;
 use wasmtime::component::Component;
@@ -18,7 +18,8 @@ type Slot = Arc<Mutex<Option<Component>>>;
 
 /// Loads code that is a part of the binary for the engine of the process, without copying it.
 ///
-/// The engine knows by an address which code it is in, so the code is loaded once for a process, and again only after an error.
+/// The engine looks code up by address and takes each region once, so the code is loaded once for a process, and again only
+/// after an error.
 ///
 /// Errors: it is for another version of the engine, or the engine does not run here.
 ///
@@ -37,9 +38,8 @@ pub unsafe fn load_embedded(code: &'static Embedded<[u8]>) -> Result<Component> 
 }
 
 fn slot(code: &'static Embedded<[u8]>) -> Slot {
-    static LOADED: OnceLock<Mutex<HashMap<usize, Slot>>> = OnceLock::new();
-    let loaded = LOADED.get_or_init(Mutex::default).lock();
+    static LOADED: Mutex<BTreeMap<usize, Slot>> = Mutex::new(BTreeMap::new());
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     let address = ptr::from_ref(&code.0).addr();
-    let mut loaded = loaded.unwrap_or_else(PoisonError::into_inner);
     Arc::clone(loaded.entry(address).or_default())
 }

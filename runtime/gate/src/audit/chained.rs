@@ -35,8 +35,8 @@ struct Tail {
 impl Chain {
     /// Continues the chain of `head` in a log that is open for reading and appending.
     pub(super) fn new(log: File, head: HeadFile) -> io::Result<Self> {
-        // The first digest asks what the processor can do, which takes a while in a virtual machine: here, where the plugin
-        // may still be being prepared, rather than while it waits for a record.
+        // The first digest asks what the processor can do, which is slow in a virtual machine. Here, another thread may still
+        // be preparing the plugin; later, the plugin would wait for it.
         Sha256::digest([]);
         Ok(Self {
             opened: log.metadata()?,
