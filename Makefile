@@ -52,6 +52,11 @@ PROFILED := $(if $(wildcard $(PROFILE)),-C profile-use=$(abspath $(PROFILE)) \
 	-C llvm-args=-profile-summary-cold-count=0 \
 	-C llvm-args=-enable-split-machine-functions -C llvm-args=-mfs-psi-cutoff=0)
 
+# What a call runs and reads, side by side in the binary: a linker script that `make profile` writes, an input of a release
+# as the profile is. The linker says where everything is in the map.
+LAYOUT := $(PROFILE:.profdata=.ld)
+LAID_OUT = WEIR_LINK_MAP=$(abspath target/$(ARCH).map) $(if $(wildcard $(LAYOUT)),WEIR_LINK_LAYOUT=$(abspath $(LAYOUT)))
+
 # A plugin without optimisation is built no sooner, and takes three times as long to compile ahead of time.
 SMALL := -C opt-level=s -C codegen-units=1 -C debug-assertions=off -C overflow-checks=off
 # $(call build-dev,TARGET,PACKAGES)
@@ -80,17 +85,22 @@ build: tools ## the optimised binary, in target/TARGET/release
 	$(CARGO) build --locked --profile compiler --target $(TARGET) -p weir-compiler
 	@tests/collect-plugins target/plugins/release $(COMPILER) \
 		$(call built,$(WASI),plugin,hostile) $(call built,$(BARE),plugin,$(PLUGINS))
-	@$(if $(PROFILED),echo "optimised by $$(sha256sum $(PROFILE))",echo "optimised without a profile: see make profile")
-	$(RUSTFLAGS_OF_TARGET)="$$$(RUSTFLAGS_OF_TARGET) $(PROFILED)" $(CARGO) build $(RELEASE) -p weir
+	@$(if $(PROFILED),sha256sum $(PROFILE) $(wildcard $(LAYOUT)) | sed 's/^/optimised by /',echo "optimised without a profile: see make profile")
+	$(RUSTFLAGS_OF_TARGET)="$$$(RUSTFLAGS_OF_TARGET) $(PROFILED)" $(LAID_OUT) $(CARGO) build $(RELEASE) -p weir
 
-profile: build ## measure what an ADD runs, by which the binary is optimised from then on
+profile: build ## measure what an ADD runs, by which the binary is optimised and laid out from then on
 	@tests/setup profile
+	@rm -f $(LAYOUT)
 	@tests/measure-profile target/profile $(TARGET) $(PROFILE)
+	@$(MAKE) --no-print-directory build
+	$(CARGO) build $(DEV) -p weir-link-layout
+	@tests/measure-layout target/profile $(OUT)/weir target/$(ARCH).map $(DEV_OUT)/weir-link-layout $(LAYOUT)
+	@$(MAKE) --no-print-directory build
 
 install: build ## the binary and a link for each plugin, into BIN_DIR
 	$(OUT)/weir install --bin-dir $(DESTDIR)$(BIN_DIR)
 
-# Built from source in the builder: this machine needs no Rust. Of `target` the builder gets the profile.
+# Built from source in the builder: this machine needs no Rust. Of `target` the builder gets the profile and the layout.
 image: ## the image that installs weir on the nodes of a cluster (IMAGE, BUILDER, BUILD_FLAGS)
 	@$(if $(filter-out target/$(ARCH).profdata,$(PROFILE)),$(error PROFILE: the builder can use \
 		target/$(ARCH).profdata only: copy $(PROFILE) there))

@@ -99,7 +99,7 @@ fn one_command_tells_who_may_take_a_link_down() -> Result<()> {
     ];
     assert_eq!(down(&other_mac, 3)?, json!([]));
     let text = node.stdout(&[&DOWN[..], &other_mac].concat(), 3)?;
-    assert_eq!(text, "nobody\n");
+    assert_eq!(text, "no plugin\n");
 
     let text = node.stdout(&[&DOWN[..], &["name=eth0"]].concat(), 0)?;
     assert_contains(
@@ -650,5 +650,47 @@ fn a_check_tells_what_reaches_others() -> Result<()> {
         .and_then(|one| one["text"].as_str())
         .context("a text")?;
     assert!(text.contains("10.61.9.0/24 of network `pods`"), "{text}");
+    Ok(())
+}
+
+/// A question with a wildcard is not answered "nobody" for operations that it left out without a word.
+#[test]
+fn everything_about_an_interface_is_asked_at_once() -> Result<()> {
+    let node = Node::create()?;
+    let rules = "{ route: [{ namespace: host, links: [eth0], verbs: [create] }], \
+        sysctl: [{ namespace: host, keys: [net.ipv4.conf.eth0.rp_filter], values: ['0'], verbs: [write] }] }";
+    node.install_with(&Grant {
+        networks: "[pods]",
+        capabilities: rules,
+        ..Grant::nothing("labels")
+    })?;
+    let words = ["grants", "who", "--interface", "eth0", "--kind", "physical"];
+    let may = node.json(&words, 0)?;
+    let of = |plugin: &str| -> Vec<&str> {
+        let all = may.as_array().into_iter().flatten();
+        let own = all.filter(|one| one["plugin"] == plugin);
+        own.filter_map(|one| one["operation"].as_str()).collect()
+    };
+    let third_party = of("labels");
+    for operation in ["route.add", "sysctl.write"] {
+        assert!(third_party.contains(&operation), "{third_party:?}");
+    }
+    // Reads are not changes.
+    assert!(!of("host-device").contains(&"link.get"));
+    assert!(of("host-device").contains(&"link.update"));
+    assert!(of("macvlan").contains(&"link.create"));
+
+    let asked = [
+        "grants",
+        "who",
+        "*",
+        "namespace=host",
+        "link=eth0",
+        "kind=physical",
+    ];
+    let errors = String::from_utf8(node.command(&asked)?.stderr)?;
+    assert_contains(&errors, &["not asked", "route.add", "sysctl.write"]);
+    let unknown = ["grants", "who", "--interface", "eth0", "link.update"];
+    assert_eq!(node.command(&unknown)?.status.code(), Some(2));
     Ok(())
 }

@@ -2,6 +2,7 @@
 //!
 //! With `UPDATE_DOCS=1` the page gets what they print now.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
@@ -90,15 +91,25 @@ fn the_review_of_a_plugin_shows_real_output() -> Result<()> {
     let mut schema: Value = serde_json::from_str(&node.stdout(&["audit", "schema"], 0)?)?;
     schema["oneOf"] = json!([{ "$ref": "#/$defs/joined" }]);
     let schema = jsonschema::draft202012::new(&schema)?;
-    let records = again.lines().filter(|line| line.starts_with('{'));
-    let records: Vec<Value> = records
-        .map(serde_json::from_str)
-        .collect::<Result<_, _>>()?;
+    let records = json_lines(&node.stdout(&["audit", "--output", "json"], 0)?)?;
     assert!(!records.is_empty());
-    for record in records {
+    for record in &records {
         schema
-            .validate(&record)
+            .validate(record)
             .map_err(|error| anyhow!("{error}: {record}"))?;
+        assert_eq!(record["schema"], 1, "{record}");
     }
+    let documents = json_lines(&node.stdout(&["audit", "--ecs"], 0)?)?;
+    assert_eq!(documents.len(), records.len());
+    let ids: BTreeSet<&str> = documents
+        .iter()
+        .filter_map(|document| document["event"]["id"].as_str())
+        .collect();
+    assert_eq!(ids.len(), documents.len(), "each has an id of its own");
     Ok(())
+}
+
+fn json_lines(text: &str) -> Result<Vec<Value>> {
+    let values = text.lines().map(serde_json::from_str);
+    Ok(values.collect::<Result<_, _>>()?)
 }

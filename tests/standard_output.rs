@@ -128,6 +128,7 @@ impl Case {
             "audit --html -".to_owned(),
             "audit checkpoint".to_owned(),
             "audit schema".to_owned(),
+            "audit --ecs".to_owned(),
             format!("plugin new project {project} --sdk {sdk}"),
             format!(
                 "plugin sign {example} --key {} --bundle {}",

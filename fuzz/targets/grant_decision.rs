@@ -127,7 +127,7 @@ fn operation(input: &mut Unstructured<'_>) -> Result<Option<Box<dyn Query>>> {
     for field in fields {
         given.push(((*field).to_owned(), input.arbitrary()?));
     }
-    Ok(operation_names::named(name, &given).ok())
+    Ok(operation_names::by_name(name, &given).ok())
 }
 
 /// Up to three rules for each of some capabilities, some with any text in a field.

@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 fn main() {
     // Thousands of relocations are read at every start. Packed, they are a thirtieth of the size.
     println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+    lay_out();
 
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let house = manifest
@@ -29,6 +30,20 @@ fn main() {
     let source = format!("static INSIDE: Inside = {inside};\n");
     let out = PathBuf::from(variable("OUT_DIR"));
     fs::write(out.join("inside.rs"), source).expect("the output directory is writable");
+}
+
+/// Lays out the binary as the linker script `WEIR_LINK_LAYOUT` says, and writes where everything is to `WEIR_LINK_MAP`.
+fn lay_out() {
+    for name in ["WEIR_LINK_LAYOUT", "WEIR_LINK_MAP"] {
+        println!("cargo::rerun-if-env-changed={name}");
+    }
+    if let Ok(layout) = env::var("WEIR_LINK_LAYOUT") {
+        println!("cargo::rerun-if-changed={layout}");
+        println!("cargo::rustc-link-arg-bins=-Wl,-T,{layout}");
+    }
+    if let Ok(map) = env::var("WEIR_LINK_MAP") {
+        println!("cargo::rustc-link-arg-bins=-Wl,-Map={map}");
+    }
 }
 
 fn variable(name: &str) -> String {

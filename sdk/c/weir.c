@@ -210,22 +210,102 @@ static bool read_groups(struct rest *rest, uint16_t groups[8])
     return true;
 }
 
+static weir_address_t ipv4(const uint8_t o[4])
+{
+    weir_address_t address = { .tag = WEIR_CNI_TYPES_IP_ADDRESS_IPV4 };
+    address.val.ipv4 = (weir_cni_types_ipv4_address_t){ o[0], o[1], o[2], o[3] };
+    return address;
+}
+
+static weir_address_t ipv6(const uint16_t g[8])
+{
+    weir_address_t address = { .tag = WEIR_CNI_TYPES_IP_ADDRESS_IPV6 };
+    address.val.ipv6 = (weir_cni_types_ipv6_address_t){ g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7] };
+    return address;
+}
+
 bool weir_read_address(weir_string_t text, weir_address_t *address)
 {
-    uint8_t o[4];
-    uint16_t g[8];
+    uint8_t octets[4];
+    uint16_t groups[8];
     struct rest rest = { text.ptr, text.ptr + text.len };
-    if (read_octets(&rest, o)) {
-        address->tag = WEIR_CNI_TYPES_IP_ADDRESS_IPV4;
-        address->val.ipv4 = (weir_cni_types_ipv4_address_t){ o[0], o[1], o[2], o[3] };
+    if (read_octets(&rest, octets)) {
+        *address = ipv4(octets);
         return true;
     }
     rest.at = text.ptr;
-    if (!read_groups(&rest, g))
+    if (!read_groups(&rest, groups))
         return false;
-    address->tag = WEIR_CNI_TYPES_IP_ADDRESS_IPV6;
-    address->val.ipv6 = (weir_cni_types_ipv6_address_t){ g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7] };
+    *address = ipv6(groups);
     return true;
+}
+
+/* The bits of an address. */
+static unsigned bits(const weir_address_t *address)
+{
+    return address->tag == WEIR_CNI_TYPES_IP_ADDRESS_IPV4 ? 32 : 128;
+}
+
+bool weir_read_network(weir_string_t text, weir_network_t *network)
+{
+    weir_string_t address = { .ptr = text.ptr };
+    while (address.len < text.len && text.ptr[address.len] != '/')
+        address.len++;
+    struct rest rest = { text.ptr + address.len, text.ptr + text.len };
+    return weir_read_address(address, &network->address) && take(&rest, '/')
+        && read_octet(&rest, &network->prefix_length) && rest.at == rest.end
+        && network->prefix_length <= bits(&network->address);
+}
+
+/* The bytes of an address, the most significant first. */
+static void get_bytes(const weir_address_t *address, uint8_t bytes[16])
+{
+    uint16_t groups[8];
+    if (address->tag == WEIR_CNI_TYPES_IP_ADDRESS_IPV4) {
+        get_octets(&address->val.ipv4, bytes);
+        return;
+    }
+    get_groups(&address->val.ipv6, groups);
+    for (size_t i = 0; i < 16; i++)
+        bytes[i] = (uint8_t)(groups[i / 2] >> (i % 2 ? 0 : 8));
+}
+
+static weir_address_t of_bytes(const uint8_t bytes[16], unsigned bits)
+{
+    uint16_t groups[8];
+    if (bits == 32)
+        return ipv4(bytes);
+    for (size_t i = 0; i < 8; i++)
+        groups[i] = (uint16_t)(bytes[2 * i] << 8 | bytes[2 * i + 1]);
+    return ipv6(groups);
+}
+
+bool weir_address_at(const weir_network_t *network, uint64_t number, weir_address_t *address)
+{
+    uint8_t bytes[16];
+    unsigned all = bits(&network->address), left = all - network->prefix_length;
+    if (left < 64 && number >> left)
+        return false;
+    get_bytes(&network->address, bytes);
+    for (unsigned i = all / 8; i-- && left; left -= left < 8 ? left : 8) {
+        uint8_t prefix = left < 8 ? (uint8_t)(0xff << left) : 0;
+        bytes[i] = (uint8_t)((bytes[i] & prefix) | (number & 0xff));
+        number >>= 8;
+    }
+    *address = of_bytes(bytes, all);
+    return true;
+}
+
+weir_network_t weir_subnet(const weir_network_t *network)
+{
+    weir_network_t subnet = *network;
+    weir_address_at(network, 0, &subnet.address);
+    return subnet;
+}
+
+weir_network_t weir_single(const weir_address_t *address)
+{
+    return (weir_network_t){ .address = *address, .prefix_length = (uint8_t)bits(address) };
 }
 
 static const char *ipv4_text(const weir_cni_types_ipv4_address_t *address)
@@ -298,6 +378,33 @@ weir_link_reference_t weir_link(weir_string_t name)
     return link;
 }
 
+/* FNV-1a. */
+static uint32_t hash(uint32_t so_far, weir_string_t text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        so_far = (so_far ^ text.ptr[i]) * 16777619;
+    /* A byte that no text has: `a` and `bc` are not `ab` and `c`. */
+    return (so_far ^ 0xff) * 16777619;
+}
+
+const char *weir_link_name(const char *prefix, const weir_request_t *request, unsigned attempt)
+{
+    uint32_t number = hash(hash(2166136261, request->container_id), request->ifname);
+    number = hash(number, weir_string(number_text(attempt, 10)));
+    const char *digits = number_text(number, 16);
+    return weir_join(prefix, &"00000000"[strlen(digits)], digits, NULL);
+}
+
+const char *weir_link_parameter(const char *group, weir_string_t link, const char *parameter)
+{
+    /* The name's own dots are slashes in the name of a parameter. */
+    char *name = (char *)weir_text(link);
+    for (char *at = name; *at; at++)
+        if (*at == '.')
+            *at = '/';
+    return weir_join("net.", group, ".", name, ".", parameter, NULL);
+}
+
 static bool fail(weir_failure_t *failure, uint32_t code, const char *msg)
 {
     failure->code = code;
@@ -352,15 +459,23 @@ bool weir_is_gone(const weir_error_t *error)
         || error->code == WEIR_CNI_TYPES_ERROR_CODE_NO_NAMESPACE;
 }
 
-const weir_result_t *weir_previous(const weir_request_t *request, weir_failure_t *failure)
+static const weir_result_t *previous(const weir_request_t *request, const char *why, weir_failure_t *failure)
 {
     if (request->previous.is_some)
         return &request->previous.val;
-    weir_fail(failure, WEIR_INVALID_CONFIG,
-        "prevResult: missing: this plugin changes what another one made, so it must come after that one "
-        "in the list of plugins",
-        NULL);
+    weir_fail(failure, WEIR_INVALID_CONFIG, "prevResult: missing: ", why, NULL);
     return NULL;
+}
+
+const weir_result_t *weir_previous(const weir_request_t *request, weir_failure_t *failure)
+{
+    return previous(request,
+        "this plugin changes what another one made, so it must come after that one in the list of plugins", failure);
+}
+
+const weir_result_t *weir_added(const weir_request_t *request, weir_failure_t *failure)
+{
+    return previous(request, "CHECK compares with the result of ADD", failure);
 }
 
 weir_interface_t *weir_container_interface(const weir_request_t *request, const weir_result_t *result)
@@ -445,6 +560,34 @@ bool weir_config_text(weir_string_t config, const char *key, weir_string_t *text
         if (value.ptr[i] == '\\')
             return weir_fail(failure, WEIR_INVALID_CONFIG, key, ": expected a text without a backslash", NULL);
     *text = value;
+    return true;
+}
+
+/* Takes what is left of an object, whose first brace is behind it. */
+static void take_object(struct rest *rest)
+{
+    for (unsigned depth = 1; depth && rest->at < rest->end;) {
+        uint8_t byte = *rest->at++;
+        if (byte == '"')
+            take_quoted(rest);
+        else if (byte == '{')
+            depth++;
+        else if (byte == '}')
+            depth--;
+    }
+}
+
+bool weir_config_object(weir_string_t config, const char *key, weir_string_t *object, weir_failure_t *failure)
+{
+    struct rest rest;
+    bool is_there = find_key(config, key, &rest);
+    const uint8_t *first = rest.at;
+    if (is_there && !take(&rest, '{'))
+        return weir_fail(failure, WEIR_INVALID_CONFIG, key, ": expected an object", NULL);
+    if (is_there) {
+        take_object(&rest);
+        *object = (weir_string_t){ .ptr = (uint8_t *)first, .len = (size_t)(rest.at - first) };
+    }
     return true;
 }
 

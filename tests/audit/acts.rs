@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::assert_contains;
 
-use super::{Place, cell, parse, record, text_of, with};
+use super::{LoggedNode, cell, parse, record, text_of, with};
 
 /// Three hundred harmless records of a plugin from elsewhere, and one that matters; and built-in plugins' own.
 fn log() -> Vec<Value> {
@@ -35,8 +35,8 @@ fn log() -> Vec<Value> {
 
 #[test]
 fn the_page_opens_with_the_act_that_mattered() -> Result<()> {
-    let place = Place::with(&log())?;
-    let page = place.audit(&["--html", "-"])?;
+    let node = LoggedNode::with(&log())?;
+    let page = node.audit(&["--html", "-"])?;
     let page = parse(&page)?;
     let headline = page.descendants().find(|e| e.has_tag_name("h1"));
     let headline = text_of(headline.context("a headline")?);
@@ -82,8 +82,8 @@ fn the_page_opens_with_the_act_that_mattered() -> Result<()> {
 
 #[test]
 fn a_page_without_third_parties_says_so() -> Result<()> {
-    let place = Place::with(&[record("2026-03-01T10:00:00Z", "n", json!({}))])?;
-    let page = place.audit(&["--html", "-"])?;
+    let node = LoggedNode::with(&[record("2026-03-01T10:00:00Z", "n", json!({}))])?;
+    let page = node.audit(&["--html", "-"])?;
     let everything = text_of(parse(&page)?.root_element());
     assert_contains(
         &everything,
@@ -95,12 +95,12 @@ fn a_page_without_third_parties_says_so() -> Result<()> {
 /// What `weir grants check` warns of is on the page, for the grants of third parties.
 #[test]
 fn the_page_has_the_warnings_of_their_grants() -> Result<()> {
-    let place = Place::with(&log())?;
-    place.grant(
+    let node = LoggedNode::with(&log())?;
+    node.grant(
         "labels",
         "{ sysctl: [{ namespace: host, verbs: [write] }] }",
     )?;
-    let page = place.audit(&["--html", "-"])?;
+    let page = node.audit(&["--html", "-"])?;
     let everything = text_of(parse(&page)?.root_element());
     assert_contains(
         &everything,
@@ -118,8 +118,8 @@ fn the_page_has_the_warnings_of_their_grants() -> Result<()> {
 /// A rule that is used to read only has no records, and is not one to take away for that.
 #[test]
 fn what_is_granted_to_read_is_not_called_unused() -> Result<()> {
-    let place = Place::with(&log())?;
-    let page = place.audit(&["--html", "-"])?;
+    let node = LoggedNode::with(&log())?;
+    let page = node.audit(&["--html", "-"])?;
     let page = parse(&page)?;
     // The shipped grant of portmap lets it read links, and write packet filters.
     assert_eq!(cell(&page, "portmap", "link")?, ["true", "0", "0", "0"]);
@@ -138,8 +138,8 @@ fn what_is_granted_to_read_is_not_called_unused() -> Result<()> {
 
 #[test]
 fn records_are_told_and_selected_by_their_severity() -> Result<()> {
-    let place = Place::with(&log())?;
-    let told = place.audit(&[
+    let node = LoggedNode::with(&log())?;
+    let told = node.audit(&[
         "--severity=disables-protection",
         "--plugin=labels",
         "--output=json",
@@ -151,21 +151,18 @@ fn records_are_told_and_selected_by_their_severity() -> Result<()> {
         &["rp_filter to 0 in host"],
     );
     assert_eq!(
-        place
-            .audit(&["--severity", "changes-host"])?
-            .lines()
-            .count(),
+        node.audit(&["--severity", "changes-host"])?.lines().count(),
         302
     );
-    let none = place.audit(&["--severity", "leaves-container"])?;
+    let none = node.audit(&["--severity", "leaves-container"])?;
     assert_eq!(none, "");
     Ok(())
 }
 
 #[test]
 fn the_summary_has_the_acts() -> Result<()> {
-    let place = Place::with(&log())?;
-    let summary: Value = serde_json::from_str(&place.audit(&["--summary", "--output", "json"])?)?;
+    let node = LoggedNode::with(&log())?;
+    let summary: Value = serde_json::from_str(&node.audit(&["--summary", "--output", "json"])?)?;
     let acts = &summary["plugins"]["labels"]["acts"];
     assert_eq!(acts.as_array().map(Vec::len), Some(2));
     assert_eq!(acts[0]["severity"], "disables-protection");
@@ -174,7 +171,7 @@ fn the_summary_has_the_acts() -> Result<()> {
         (&json!(300), &json!(300))
     );
     assert_eq!(acts[1]["networks"], json!(["pods"]));
-    let text = place.audit(&["--summary"])?;
+    let text = node.audit(&["--summary"])?;
     assert_contains(
         &text,
         &[
@@ -220,8 +217,8 @@ fn what_is_as_it_was_before_is_no_headline() -> Result<()> {
             "was 1",
         ),
     ] {
-        let place = Place::with(&without_effect(previous))?;
-        let text = place.audit(&["--operation", "sysctl.write"])?;
+        let node = LoggedNode::with(&without_effect(previous))?;
+        let text = node.audit(&["--operation", "sysctl.write"])?;
         assert_contains(
             &text,
             &[
@@ -229,9 +226,9 @@ fn what_is_as_it_was_before_is_no_headline() -> Result<()> {
                 "(changes the host; was 128)",
             ],
         );
-        let summary = place.audit(&["--summary"])?;
+        let summary = node.audit(&["--summary"])?;
         assert_contains(&summary, &[&format!("(disables a protection; {told})")]);
-        let page = place.audit(&["--html", "-"])?;
+        let page = node.audit(&["--html", "-"])?;
         let page = parse(&page)?;
         let title = page.descendants().find(|e| e.has_tag_name("h1"));
         let title = text_of(title.context("a headline")?);
@@ -243,9 +240,9 @@ fn what_is_as_it_was_before_is_no_headline() -> Result<()> {
         assert_eq!(row.attribute("data-unchanged"), Some(unchanged));
     }
     // Alone, it is still said, for what it is.
-    let place = Place::with(&without_effect("0")[..1])?;
-    let page = place.audit(&["--html", "-"])?;
-    assert_contains(&page, &["set what was so already"]);
+    let node = LoggedNode::with(&without_effect("0")[..1])?;
+    let page = node.audit(&["--html", "-"])?;
+    assert_contains(&page, &["wrote the value that was already set"]);
     assert!(!page.contains("disabled a protection"), "{page}");
     Ok(())
 }
@@ -273,11 +270,11 @@ fn the_gravest_denials_come_first() -> Result<()> {
     let open = json!({ "access": "write", "location": { "directory": "/etc/cron.d" } });
     let wanted = "write the store in `/etc/cron.d`";
     records.push(denied("store.open", wanted.to_owned(), open));
-    let place = Place::with(&records)?;
+    let node = LoggedNode::with(&records)?;
 
-    let text = place.audit(&["--denied", "--operation", "store.open"])?;
+    let text = node.audit(&["--denied", "--operation", "store.open"])?;
     assert_contains(&text, &["(leaves the container or the sandbox)"]);
-    let summary = place.audit(&["--summary"])?;
+    let summary = node.audit(&["--summary"])?;
     let first = summary
         .split_once("  Denied:\n")
         .and_then(|(_, denials)| denials.lines().next());
@@ -287,7 +284,7 @@ fn the_gravest_denials_come_first() -> Result<()> {
             "       1 × write the store in `/etc/cron.d` (store.open; no rule for this capability; leaves the container or the sandbox)"
         )
     );
-    let page = place.audit(&["--html", "-"])?;
+    let page = node.audit(&["--html", "-"])?;
     let page = parse(&page)?;
     let rows: Vec<_> = page
         .descendants()
@@ -303,10 +300,10 @@ fn the_gravest_denials_come_first() -> Result<()> {
 /// The page says whether the node's own log is intact; of files that were named, it says nothing.
 #[test]
 fn the_page_says_whether_the_log_is_intact() -> Result<()> {
-    let place = Place::with(&log())?;
-    let log = place.log().display().to_string();
+    let node = LoggedNode::with(&log())?;
+    let log = node.log().display().to_string();
     let chain = |words: &[&str]| -> Result<Option<String>> {
-        let page = place.audit(words)?;
+        let page = node.audit(words)?;
         let page = parse(&page)?;
         let line = page
             .descendants()

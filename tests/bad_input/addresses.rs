@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use weir_kit::weir;
 
-use super::{Place, strict};
+use super::{AttachedNode, strict};
 
 fn ptp(ipam: Value) -> Value {
     json!({"cniVersion": "1.1.0", "name": "bad", "type": "ptp", "ipMasq": true, "ipam": ipam})
@@ -15,42 +15,42 @@ fn of_static(addresses: Value) -> Value {
 }
 
 #[track_caller]
-fn refused(place: &Place, config: &Value, code: u64, words: &[&str]) {
-    let call = weir(&place.node, "ptp", "ADD", &place.container, config);
-    place.refused(&call, code, words);
+fn refused(fixture: &AttachedNode, config: &Value, code: u64, words: &[&str]) {
+    let call = weir(&fixture.node, "ptp", "ADD", &fixture.container, config);
+    fixture.refused(&call, code, words);
 }
 
 #[test]
 fn keys_of_ptp() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = AttachedNode::create()?;
     let host_local = json!({"type": "host-local", "subnet": "10.21.0.0/24"});
     let with = |key: &str, value: Value| {
         let mut config = ptp(host_local.clone());
         config[key] = value;
         config
     };
-    refused(&place, &with("mtu", json!("1400")), 7, &["mtu", "1400"]);
-    refused(&place, &with("mtu", json!(70000)), 103, &["MTU 70000"]);
+    refused(&fixture, &with("mtu", json!("1400")), 7, &["mtu", "1400"]);
+    refused(&fixture, &with("mtu", json!(70000)), 103, &["MTU 70000"]);
     refused(
-        &place,
+        &fixture,
         &strict(with("bridge", json!("br"))),
         7,
         &["bridge", "unknown key"],
     );
     let backend = with("ipMasqBackend", json!("ebtables"));
-    refused(&place, &backend, 2, &["ipMasqBackend", "ebtables"]);
-    refused(&place, &ptp(json!({})), 7, &["ipam"]);
+    refused(&fixture, &backend, 2, &["ipMasqBackend", "ebtables"]);
+    refused(&fixture, &ptp(json!({})), 7, &["ipam"]);
     Ok(())
 }
 
 /// Addresses that were assigned are given back.
 #[test]
 fn addresses_without_a_gateway() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = AttachedNode::create()?;
     let config = of_static(json!([{"address": "10.21.0.5/24"}]));
-    refused(&place, &config, 108, &["10.21.0.5/24", "gateway"]);
+    refused(&fixture, &config, 108, &["10.21.0.5/24", "gateway"]);
     refused(
-        &place,
+        &fixture,
         &of_static(json!([])),
         107,
         &["static", "no IP address"],
@@ -60,7 +60,7 @@ fn addresses_without_a_gateway() -> Result<()> {
 
 #[test]
 fn keys_of_static() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = AttachedNode::create()?;
     for (addresses, words) in [
         (
             json!([{"address": "10.21.0.5"}]),
@@ -80,21 +80,21 @@ fn keys_of_static() -> Result<()> {
             ["ipam.addresses[0].gateway", "an IP address"],
         ),
     ] {
-        refused(&place, &strict(of_static(addresses)), 7, &words);
+        refused(&fixture, &strict(of_static(addresses)), 7, &words);
     }
     Ok(())
 }
 
 #[test]
 fn too_many_addresses_for_an_old_version() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = AttachedNode::create()?;
     let mut config = of_static(json!([
         {"address": "10.21.0.5/24", "gateway": "10.21.0.1"},
         {"address": "10.22.0.5/24", "gateway": "10.22.0.1"},
     ]));
     config["cniVersion"] = json!("0.2.0");
     refused(
-        &place,
+        &fixture,
         &config,
         7,
         &["cniVersion 0.2.0", "1 address per family"],

@@ -7,30 +7,30 @@ use serde_json::{Value, json};
 use weir_kit::{Node, State, weir};
 
 use super::disk::on_small_disk;
-use super::{Place, config, refused, with, with_ipam};
+use super::{AttachedNode, config, refused, with, with_ipam};
 
 #[test]
 fn an_audit_log_that_cannot_be_written() -> Result<()> {
-    let place = Place::create()?;
-    let log = place.node.root().join("var/log/weir/audit.jsonl");
+    let fixture = AttachedNode::create()?;
+    let log = fixture.node.root().join("var/log/weir/audit.jsonl");
     fs::rename(&log, log.with_extension("old"))?;
     fs::create_dir(&log)?;
-    place.refused(&place.add(&config()), 5, &["audit log", "audit.jsonl"]);
+    fixture.refused(&fixture.add(&config()), 5, &["audit log", "audit.jsonl"]);
     // DEL still releases the address.
-    let del = weir(&place.node, "bridge", "DEL", &place.attached, &config());
-    place.node.run(&del)?.result();
-    assert!(place.node.taken("bad").is_empty());
+    let del = weir(&fixture.node, "bridge", "DEL", &fixture.attached, &config());
+    fixture.node.run(&del)?.result();
+    assert!(fixture.node.taken("bad").is_empty());
     fs::remove_dir(&log)?;
 
     on_small_disk(
-        place.node.root().join("var/log/weir"),
+        fixture.node.root().join("var/log/weir"),
         "size=4k,mode=755",
         || {
             fs::write(
-                place.node.root().join("var/log/weir/ballast"),
+                fixture.node.root().join("var/log/weir/ballast"),
                 vec![0; 4096],
             )?;
-            place.refused(&place.add(&config()), 5, &["audit log", "No space left"]);
+            fixture.refused(&fixture.add(&config()), 5, &["audit log", "No space left"]);
             Ok(())
         },
     )
@@ -111,49 +111,54 @@ fn an_add_that_fails_at_any_step_leaves_nothing() -> Result<()> {
 
 #[test]
 fn del_is_idempotent() -> Result<()> {
-    let place = Place::create()?;
-    let before = State::of(&place.node)?;
+    let fixture = AttachedNode::create()?;
+    let before = State::of(&fixture.node)?;
     // Nothing was ever attached.
-    place.node.run(&place.del(&config()))?.result();
-    State::of(&place.node)?.assert_same(&before);
+    fixture.node.run(&fixture.del(&config()))?.result();
+    State::of(&fixture.node)?.assert_same(&before);
 
-    let result = place.node.run(&place.add(&config()))?.result();
+    let result = fixture.node.run(&fixture.add(&config()))?.result();
     let with_result = with("prevResult", result.clone());
     for _ in 0..3 {
-        place.node.run(&place.del(&with_result))?.result();
-        State::of(&place.node)?.assert_same(&before);
+        fixture.node.run(&fixture.del(&with_result))?.result();
+        State::of(&fixture.node)?.assert_same(&before);
     }
 
     // Without the namespace: its veth pair went with it.
-    let result = place.node.run(&place.add(&config()))?.result();
-    place.container.ip("link delete eth0")?;
+    let result = fixture.node.run(&fixture.add(&config()))?.result();
+    fixture.container.ip("link delete eth0")?;
     let with_result = with("prevResult", result);
-    place
+    fixture
         .node
-        .run(place.del(&with_result).unset("CNI_NETNS"))?
+        .run(fixture.del(&with_result).unset("CNI_NETNS"))?
         .result();
-    State::of(&place.node)?.assert_same(&before);
+    State::of(&fixture.node)?.assert_same(&before);
 
     // Without the lease, and without the interface.
-    let result = place.node.run(&place.add(&config()))?.result();
+    let result = fixture.node.run(&fixture.add(&config()))?.result();
     let lease = result["ips"][0]["address"]
         .as_str()
         .and_then(|a| a.split('/').next());
-    fs::remove_file(place.node.leases("bad").join(lease.context("an address")?))?;
-    place
+    fs::remove_file(
+        fixture
+            .node
+            .leases("bad")
+            .join(lease.context("an address")?),
+    )?;
+    fixture
         .node
-        .run(&place.del(&with("prevResult", result)))?
+        .run(&fixture.del(&with("prevResult", result)))?
         .result();
-    State::of(&place.node)?.assert_same(&before);
+    State::of(&fixture.node)?.assert_same(&before);
     Ok(())
 }
 
 #[test]
 fn del_with_a_result_that_does_not_match() -> Result<()> {
-    let place = Place::create()?;
-    let before = State::of(&place.node)?;
+    let fixture = AttachedNode::create()?;
+    let before = State::of(&fixture.node)?;
     let of_other = {
-        let addresses = place.attached.ip_json("address show dev eth0")?;
+        let addresses = fixture.attached.ip_json("address show dev eth0")?;
         json!({
             "cniVersion": "1.1.0",
             "interfaces": [
@@ -175,29 +180,41 @@ fn del_with_a_result_that_does_not_match() -> Result<()> {
         Value::Null,
     ];
     for result in results {
-        place.node.run(&place.add(&config()))?.result();
-        let deleted = place
+        fixture.node.run(&fixture.add(&config()))?.result();
+        let deleted = fixture
             .node
-            .run(&place.del(&with("prevResult", result.clone())))?;
+            .run(&fixture.del(&with("prevResult", result.clone())))?;
         assert!(deleted.succeeded(), "{result}: {deleted:?}");
-        State::of(&place.node)?.assert_same(&before);
+        State::of(&fixture.node)?.assert_same(&before);
     }
     // A configuration that ADD would refuse does not prevent it either.
-    place.node.run(&place.add(&config()))?.result();
+    fixture.node.run(&fixture.add(&config()))?.result();
     let mut later = with("surprise", json!(true));
     later["ipMasqBackend"] = json!("unheard-of");
-    place.node.run(&place.del(&later))?.result();
-    State::of(&place.node)?.assert_same(&before);
+    fixture.node.run(&fixture.del(&later))?.result();
+    State::of(&fixture.node)?.assert_same(&before);
     Ok(())
 }
 
 #[test]
 fn check_without_a_previous_result() -> Result<()> {
-    let place = Place::create()?;
-    let check = weir(&place.node, "bridge", "CHECK", &place.attached, &config());
-    place.refused(&check, 7, &["prevResult"]);
+    let fixture = AttachedNode::create()?;
+    let check = weir(
+        &fixture.node,
+        "bridge",
+        "CHECK",
+        &fixture.attached,
+        &config(),
+    );
+    fixture.refused(&check, 7, &["prevResult"]);
     let nonsense = with("prevResult", json!("nonsense"));
-    let check = weir(&place.node, "bridge", "CHECK", &place.attached, &nonsense);
-    place.refused(&check, 7, &["prevResult"]);
+    let check = weir(
+        &fixture.node,
+        "bridge",
+        "CHECK",
+        &fixture.attached,
+        &nonsense,
+    );
+    fixture.refused(&check, 7, &["prevResult"]);
     Ok(())
 }

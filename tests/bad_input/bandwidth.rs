@@ -6,7 +6,7 @@ use weir_kit::{Call, Node, with_keys};
 
 use super::{Attached, strict};
 
-struct Place(Attached);
+struct ShapedContainer(Attached);
 
 fn both() -> Value {
     json!({
@@ -21,8 +21,8 @@ fn with(keys: Value) -> Value {
 }
 
 /// All disciplines, classes and filters that ADD could make.
-fn traffic(place: &Attached) -> Result<Vec<String>> {
-    let port = place.previous["interfaces"][1]["name"].as_str();
+fn traffic(shaped: &Attached) -> Result<Vec<String>> {
+    let port = shaped.previous["interfaces"][1]["name"].as_str();
     let port = port.context("the host's end")?;
     [
         "qdisc show",
@@ -30,12 +30,12 @@ fn traffic(place: &Attached) -> Result<Vec<String>> {
         "filter show dev {} ingress",
         "filter show dev {}",
     ]
-    .map(|words| place.node.tool("tc", &words.replace("{}", port)))
+    .map(|words| shaped.node.tool("tc", &words.replace("{}", port)))
     .into_iter()
     .collect()
 }
 
-impl Place {
+impl ShapedContainer {
     fn create() -> Result<Self> {
         let (node, container) = Node::with_container()?;
         Attached::to(node, container, traffic).map(Self)
@@ -59,9 +59,9 @@ impl Place {
 
 /// ADD with these keys must fail with code 7 and these words.
 fn each_is_refused<const N: usize>(cases: [(Value, &[&str]); N]) -> Result<()> {
-    let place = Place::create()?;
+    let shaped = ShapedContainer::create()?;
     for (keys, words) in cases {
-        place.0.refused(&place.add(&with(keys)), 7, words);
+        shaped.0.refused(&shaped.add(&with(keys)), 7, words);
     }
     Ok(())
 }
@@ -156,7 +156,7 @@ fn subnets() -> Result<()> {
 
 #[test]
 fn what_the_runtime_asks_for() -> Result<()> {
-    let place = Place::create()?;
+    let shaped = ShapedContainer::create()?;
     for (bandwidth, words) in [
         (
             json!({"egressRate": 8_000}),
@@ -173,81 +173,81 @@ fn what_the_runtime_asks_for() -> Result<()> {
         (json!("fast"), &["runtimeConfig.bandwidth", "fast"]),
     ] {
         let keys = json!({"runtimeConfig": {"bandwidth": bandwidth}});
-        place.0.refused(&place.add(&keys), 7, words);
+        shaped.0.refused(&shaped.add(&keys), 7, words);
     }
     Ok(())
 }
 
 #[test]
 fn previous_results() -> Result<()> {
-    let place = Place::create()?;
-    place
+    let shaped = ShapedContainer::create()?;
+    shaped
         .0
-        .refused(&place.add_after(&both(), &Value::Null), 7, &["prevResult"]);
+        .refused(&shaped.add_after(&both(), &Value::Null), 7, &["prevResult"]);
     let nothing = json!({"cniVersion": "1.1.0", "interfaces": [], "ips": []});
-    place.0.refused(
-        &place.add_after(&both(), &nothing),
+    shaped.0.refused(
+        &shaped.add_after(&both(), &nothing),
         110,
         &["prevResult", "veth", "eth0"],
     );
     // The container's interface is named, and its other end is not.
-    let mut half = place.0.previous.clone();
+    let mut half = shaped.0.previous.clone();
     half["interfaces"]
         .as_array_mut()
         .context("interfaces")?
         .remove(1);
-    place.0.refused(
-        &place.add_after(&both(), &half),
+    shaped.0.refused(
+        &shaped.add_after(&both(), &half),
         110,
         &["prevResult", "veth", "eth0"],
     );
     // The host's end is named as one in the container.
-    let mut inside = place.0.previous.clone();
+    let mut inside = shaped.0.previous.clone();
     inside["interfaces"][1]["sandbox"] = inside["interfaces"][2]["sandbox"].clone();
-    place
+    shaped
         .0
-        .refused(&place.add_after(&both(), &inside), 110, &["prevResult"]);
+        .refused(&shaped.add_after(&both(), &inside), 110, &["prevResult"]);
     Ok(())
 }
 
 #[test]
 fn interfaces() -> Result<()> {
-    let place = Place::create()?;
-    let mut other = place.add(&both());
+    let shaped = ShapedContainer::create()?;
+    let mut other = shaped.add(&both());
     other.set("CNI_IFNAME", "net1");
-    place.0.refused(&other, 110, &["net1", "no interface"]);
-    let mut loopback = place.add(&both());
+    shaped.0.refused(&other, 110, &["net1", "no interface"]);
+    let mut loopback = shaped.add(&both());
     loopback.set("CNI_IFNAME", "lo");
-    place
+    shaped
         .0
         .refused(&loopback, 110, &["lo", "cannot be used as a veth"]);
-    place
+    shaped
         .0
         .container
         .ip("link add net1 type veth peer name net2")?;
-    place.0.refused(&other, 110, &["net1", "not on the host"]);
+    shaped.0.refused(&other, 110, &["net1", "not on the host"]);
     Ok(())
 }
 
 /// Existing disciplines are not replaced.
 #[test]
 fn names_and_places_that_are_taken() -> Result<()> {
-    let place = Place::create()?;
-    let port = place.0.previous["interfaces"][1]["name"]
+    let shaped = ShapedContainer::create()?;
+    let port = shaped.0.previous["interfaces"][1]["name"]
         .as_str()
         .context("the host's end")?;
     for (discipline, place_of_it) in [("ingress", "ingress"), ("root handle 1: pfifo", "root")] {
-        place
+        shaped
             .0
             .node
             .tool("tc", &format!("qdisc add dev {port} {discipline}"))?;
-        place.0.refused(&place.add(&both()), 102, &[port]);
-        place
+        shaped.0.refused(&shaped.add(&both()), 102, &[port]);
+        shaped
             .0
             .node
             .tool("tc", &format!("qdisc delete dev {port} {place_of_it}"))?;
     }
-    place.0.node.run(&place.add(&both()))?.result();
+    shaped.0.node.run(&shaped.add(&both()))?.result();
     Ok(())
 }
 
@@ -262,11 +262,11 @@ fn an_add_that_is_denied_leaves_nothing() -> Result<()> {
         (both(), "tbf, ingress", "mirred"),
         (htb, "tbf, ingress, mirred", "htb"),
     ] {
-        let place = Place::create()?;
-        place.may_shape_only(&allowed(disciplines))?;
-        place
+        let shaped = ShapedContainer::create()?;
+        shaped.may_shape_only(&allowed(disciplines))?;
+        shaped
             .0
-            .refused(&place.add(&keys), 100, &["traffic", denied]);
+            .refused(&shaped.add(&keys), 100, &["traffic", denied]);
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use weir_kit::with_keys;
 
-use super::{Place, strict};
+use super::{AttachedNode, strict};
 
 /// The result of the previous plugin.
 fn previous() -> Value {
@@ -36,7 +36,7 @@ fn mapped(mappings: &[Value]) -> Value {
 
 #[test]
 fn ports() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = AttachedNode::create()?;
     for (keys, words) in [
         (json!({"hostPort": 0}), ["hostPort", "1 to 65535, found 0"]),
         (json!({"hostPort": 65536}), ["hostPort", "found 65536"]),
@@ -56,14 +56,14 @@ fn ports() -> Result<()> {
         let config = mapped(&[mapping(json!({})), mapping(keys)]);
         let [key, said] = words;
         let path = format!("runtimeConfig.portMappings[1].{key}");
-        place.refuses(&config, 7, &[&path, said]);
+        fixture.refuses(&config, 7, &[&path, said]);
     }
     Ok(())
 }
 
 #[test]
 fn keys_of_portmap() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = AttachedNode::create()?;
     let with = |keys: Value| with_keys(mapped(&[mapping(json!({}))]), keys);
     for (keys, code, words) in [
         (json!({"backend": "ebtables"}), 2, ["backend", "ebtables"]),
@@ -97,14 +97,14 @@ fn keys_of_portmap() -> Result<()> {
             ["portMappings", "unknown key"],
         ),
     ] {
-        place.refuses(&with(keys), code, &words);
+        fixture.refuses(&with(keys), code, &words);
     }
     Ok(())
 }
 
 #[test]
 fn keys_of_firewall() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = AttachedNode::create()?;
     for (keys, code, words) in [
         (json!({"backend": "ebtables"}), 2, ["backend", "ebtables"]),
         (
@@ -134,21 +134,21 @@ fn keys_of_firewall() -> Result<()> {
             ["ingressPolicy", "after bridge"],
         ),
     ] {
-        place.refuses(&chained("firewall", keys), code, &words);
+        fixture.refuses(&chained("firewall", keys), code, &words);
     }
     Ok(())
 }
 
 #[test]
 fn no_previous_result() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = AttachedNode::create()?;
     for plugin in ["portmap", "firewall"] {
         let mut config = chained(plugin, json!({}));
         config
             .as_object_mut()
             .expect("an object")
             .remove("prevResult");
-        place.refuses(&config, 7, &["prevResult"]);
+        fixture.refuses(&config, 7, &["prevResult"]);
     }
     Ok(())
 }

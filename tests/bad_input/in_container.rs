@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use weir_kit::with_keys;
 
-use super::{Place, strict};
+use super::{AttachedNode, strict};
 
 fn config(plugin: &str, keys: Value) -> Value {
     let config = json!({"cniVersion": "1.1.0", "name": "bad", "type": plugin});
@@ -13,18 +13,18 @@ fn config(plugin: &str, keys: Value) -> Value {
 
 #[test]
 fn keys_of_dummy() -> Result<()> {
-    let place = Place::create()?;
-    place.refuses(&config("dummy", json!({})), 7, &["ipam", "type"]);
+    let fixture = AttachedNode::create()?;
+    fixture.refuses(&config("dummy", json!({})), 7, &["ipam", "type"]);
     let with_mtu = config("dummy", json!({"ipam": {"type": "static"}, "mtu": 1400}));
-    place.refuses(&strict(with_mtu), 7, &["mtu", "unknown key"]);
+    fixture.refuses(&strict(with_mtu), 7, &["mtu", "unknown key"]);
     let name = json!({"ipam": {"type": "static"}, "dns": {"search": "a.example"}});
-    place.refuses(&config("dummy", name), 7, &["dns.search", "a.example"]);
+    fixture.refuses(&config("dummy", name), 7, &["dns.search", "a.example"]);
     Ok(())
 }
 
 #[test]
 fn keys_of_tap() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = AttachedNode::create()?;
     for (keys, words) in [
         (json!({"owner": "qemu"}), ["owner", "qemu"]),
         (json!({"group": -1}), ["group", "-1"]),
@@ -36,27 +36,27 @@ fn keys_of_tap() -> Result<()> {
         (json!({"bridge": "a/b"}), ["bridge", "a/b"]),
         (json!({"bridge": "br0"}), ["bridge", "has no bridge `br0`"]),
     ] {
-        place.refuses(&config("tap", keys), 7, &words);
+        fixture.refuses(&config("tap", keys), 7, &words);
     }
     Ok(())
 }
 
 #[test]
 fn keys_of_vrf() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = AttachedNode::create()?;
     let after = |keys: Value| {
         let mut config = config("vrf", keys);
         config["prevResult"] = json!({"cniVersion": "1.1.0", "interfaces": [{"name": "eth0"}]});
         config
     };
     let first = config("vrf", json!({"vrfname": "red"}));
-    place.refuses(&first, 7, &["prevResult"]);
-    place.refuses(&after(json!({})), 7, &["vrfname", "missing"]);
-    place.refuses(&after(json!({"vrfname": "a/b"})), 7, &["vrfname"]);
+    fixture.refuses(&first, 7, &["prevResult"]);
+    fixture.refuses(&after(json!({})), 7, &["vrfname", "missing"]);
+    fixture.refuses(&after(json!({"vrfname": "a/b"})), 7, &["vrfname"]);
     let table = json!({"vrfname": "red", "table": "main"});
-    place.refuses(&after(table), 7, &["table", "main"]);
+    fixture.refuses(&after(table), 7, &["table", "main"]);
     let gone = after(json!({"vrfname": "red"}));
-    place.refuses(&gone, 101, &["no interface `eth0`"]);
+    fixture.refuses(&gone, 101, &["no interface `eth0`"]);
     Ok(())
 }
 
@@ -66,12 +66,12 @@ mod needs_root {
 
     #[test]
     fn what_the_kernel_refuses_a_tap() -> Result<()> {
-        let place = Place::create()?;
-        place.refuses(&config("tap", json!({"mtu": 70_000})), 103, &["MTU 70000"]);
+        let fixture = AttachedNode::create()?;
+        fixture.refuses(&config("tap", json!({"mtu": 70_000})), 103, &["MTU 70000"]);
         let context = "system_u:system_r:container_t:s0";
         let labelled = config("tap", json!({"selinuxContext": context}));
         if !std::path::Path::new("/sys/fs/selinux/enforce").exists() {
-            place.refuses(&labelled, 104, &[context, "SELinux is not enabled"]);
+            fixture.refuses(&labelled, 104, &[context, "SELinux is not enabled"]);
         }
         Ok(())
     }

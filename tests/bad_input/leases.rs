@@ -7,11 +7,11 @@ use anyhow::Result;
 use serde_json::json;
 use weir_kit::{Node, weir};
 
-use super::{Place, config, refused, with, with_ipam};
+use super::{AttachedNode, config, refused, with, with_ipam};
 
 #[test]
 fn ranges() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = AttachedNode::create()?;
     let cases = [
         (json!({ "subnet": "10.21.0.0/31" }), "too small"),
         (json!({ "subnet": "10.21.0.0/32" }), "too small"),
@@ -51,7 +51,7 @@ fn ranges() -> Result<()> {
         (json!({ "ranges": [[]] }), "range"),
     ];
     for (ipam, word) in cases {
-        place.refused(&place.add(&with_ipam(ipam)), 7, &[word]);
+        fixture.refused(&fixture.add(&with_ipam(ipam)), 7, &[word]);
     }
     Ok(())
 }
@@ -108,16 +108,16 @@ fn an_exhausted_range() -> Result<()> {
 
 #[test]
 fn directories_that_cannot_be_trusted() -> Result<()> {
-    let place = Place::create()?;
-    let networks = place.node.root().join("var/lib/cni/networks");
+    let fixture = AttachedNode::create()?;
+    let networks = fixture.node.root().join("var/lib/cni/networks");
     let own = networks.join("other");
     let other = with("name", json!("other"));
 
-    let elsewhere = place.node.root().join("elsewhere");
+    let elsewhere = fixture.node.root().join("elsewhere");
     fs::create_dir(&elsewhere)?;
     symlink(&elsewhere, &own)?;
-    place.refused(
-        &place.add(&other),
+    fixture.refused(
+        &fixture.add(&other),
         103,
         &["symbolic link", "networks/other"],
     );
@@ -130,13 +130,13 @@ fn directories_that_cannot_be_trusted() -> Result<()> {
 
     fs::create_dir(&own)?;
     fs::set_permissions(&own, PermissionsExt::from_mode(0o777))?;
-    place.refused(&place.add(&other), 103, &["mode 0777", "networks/other"]);
+    fixture.refused(&fixture.add(&other), 103, &["mode 0777", "networks/other"]);
     assert_eq!(fs::read_dir(&own)?.count(), 0);
     fs::remove_dir(&own)?;
 
     fs::write(&own, "a file")?;
-    place.refused(
-        &place.add(&other),
+    fixture.refused(
+        &fixture.add(&other),
         103,
         &["not a directory", "networks/other"],
     );
@@ -151,13 +151,13 @@ fn directories_that_cannot_be_trusted() -> Result<()> {
         "relative",
     ] {
         let ipam = json!({ "subnet": "10.20.0.0/24", "dataDir": directory });
-        let outcome = place.node.run(&place.add(&with_ipam(ipam.clone())))?;
+        let outcome = fixture.node.run(&fixture.add(&with_ipam(ipam.clone())))?;
         assert!(
             [100, 103].contains(&outcome.code()),
             "{directory}: {outcome:?}"
         );
-        place.refused(
-            &place.add(&with_ipam(ipam)),
+        fixture.refused(
+            &fixture.add(&with_ipam(ipam)),
             outcome.code(),
             &["dataDir", directory],
         );
@@ -165,7 +165,7 @@ fn directories_that_cannot_be_trusted() -> Result<()> {
 
     fs::create_dir(&own)?;
     symlink("/dev/null", own.join("lock"))?;
-    place.refused(&place.add(&other), 103, &["lock", "not a regular file"]);
+    fixture.refused(&fixture.add(&other), 103, &["lock", "not a regular file"]);
     Ok(())
 }
 

@@ -13,15 +13,15 @@ use serde_json::Value;
 use weir_kit::{State, weir};
 
 use super::disk::on_small_disk;
-use super::{Place, config};
+use super::{AttachedNode, config};
 
 /// Runs ADD, which must fail before it has done anything, and DEL, which must succeed, and whose records the next call
 /// writes.
-fn assert_stops_add(place: &Place, words: &[&str]) -> Result<()> {
+fn assert_stops_add(fixture: &AttachedNode, words: &[&str]) -> Result<()> {
     let began = Instant::now();
-    place.refused(&place.add(&config()), 5, words);
-    let del = weir(&place.node, "bridge", "DEL", &place.attached, &config());
-    let deleted = place.node.run(&del)?;
+    fixture.refused(&fixture.add(&config()), 5, words);
+    let del = weir(&fixture.node, "bridge", "DEL", &fixture.attached, &config());
+    let deleted = fixture.node.run(&del)?;
     assert!(deleted.succeeded(), "{deleted:?}");
     for word in words
         .iter()
@@ -38,41 +38,41 @@ fn assert_stops_add(place: &Place, words: &[&str]) -> Result<()> {
         "{:?}",
         began.elapsed()
     );
-    assert!(place.node.taken("bad").is_empty());
+    assert!(fixture.node.taken("bad").is_empty());
     Ok(())
 }
 
 /// The next call writes the kept records, once.
-fn assert_comes_later(place: &Place) -> Result<()> {
-    let kept = place.node.root().join("run/weir/audit.jsonl");
+fn assert_comes_later(fixture: &AttachedNode) -> Result<()> {
+    let kept = fixture.node.root().join("run/weir/audit.jsonl");
     assert!(fs::metadata(&kept)?.len() > 0);
-    place.node.run(&place.add(&config()))?.result();
+    fixture.node.run(&fixture.add(&config()))?.result();
     assert_eq!(fs::metadata(&kept)?.len(), 0);
-    let records = place.node.audit();
+    let records = fixture.node.audit();
     let is_deleted = |r: &&Value| {
         r["command"] == "DEL" && r["operation"] == "link.delete" && r["answer"] == "ok"
     };
     assert_eq!(records.iter().filter(is_deleted).count(), 1, "{records:#?}");
-    place.node.weir(&["audit", "verify"])?;
-    place.node.run(&place.del(&config()))?.result();
+    fixture.node.weir(&["audit", "verify"])?;
+    fixture.node.run(&fixture.del(&config()))?.result();
     Ok(())
 }
 
 /// The log of a node, with something else in its place.
 fn replaced(put: impl FnOnce(&Path) -> Result<()>, words: &[&str]) -> Result<()> {
-    let place = Place::create()?;
-    let log = place.node.audit_log();
+    let fixture = AttachedNode::create()?;
+    let log = fixture.node.audit_log();
     let old = log.with_extension("old");
     fs::rename(&log, &old)?;
     put(&log)?;
-    assert_stops_add(&place, words)?;
+    assert_stops_add(&fixture, words)?;
     if log.is_dir() {
         fs::remove_dir(&log)?
     } else {
         fs::remove_file(&log)?
     }
     fs::rename(&old, &log)?;
-    assert_comes_later(&place)
+    assert_comes_later(&fixture)
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn a_pipe_in_its_place() -> Result<()> {
 /// A pipe in the place of weir's own log does not make it wait either.
 #[test]
 fn a_pipe_in_the_place_of_the_other_log() -> Result<()> {
-    let place = Place::create()?;
-    let log = place.node.root().join("var/log/weir/weir.log");
+    let fixture = AttachedNode::create()?;
+    let log = fixture.node.root().join("var/log/weir/weir.log");
     if log.exists() {
         fs::remove_file(&log)?;
     }
@@ -103,8 +103,8 @@ fn a_pipe_in_the_place_of_the_other_log() -> Result<()> {
     let began = Instant::now();
     let mut told = config();
     told["ipam"]["surprise"] = serde_json::json!(1);
-    place.node.run(&place.add(&told))?.result();
-    place.node.run(&place.del(&told))?.result();
+    fixture.node.run(&fixture.add(&told))?.result();
+    fixture.node.run(&fixture.del(&told))?.result();
     let took = began.elapsed();
     assert!(took < Duration::from_secs(20), "{took:?}");
     Ok(())
@@ -112,8 +112,8 @@ fn a_pipe_in_the_place_of_the_other_log() -> Result<()> {
 
 #[test]
 fn a_symbolic_link_in_its_place() -> Result<()> {
-    let place = Place::create()?;
-    let target = place.node.root().join("target");
+    let fixture = AttachedNode::create()?;
+    let target = fixture.node.root().join("target");
     fs::write(&target, "")?;
     replaced(
         |log| Ok(symlink(&target, log)?),
@@ -134,12 +134,12 @@ fn a_file_that_others_can_write() -> Result<()> {
 
 #[test]
 fn a_directory_that_others_can_write() -> Result<()> {
-    let place = Place::create()?;
-    let directory = place.node.root().join("var/log/weir");
+    let fixture = AttachedNode::create()?;
+    let directory = fixture.node.root().join("var/log/weir");
     fs::set_permissions(&directory, Permissions::from_mode(0o777))?;
-    assert_stops_add(&place, &["audit log", "mode 0777", "chmod go-w"])?;
+    assert_stops_add(&fixture, &["audit log", "mode 0777", "chmod go-w"])?;
     fs::set_permissions(&directory, Permissions::from_mode(0o755))?;
-    assert_comes_later(&place)
+    assert_comes_later(&fixture)
 }
 
 #[test]
@@ -148,8 +148,8 @@ fn a_file_of_anothers() -> Result<()> {
         fs::write(log, "")?;
         Ok(chown(log, Some(1000), None)?)
     };
-    let place = Place::create()?;
-    let probe = place.node.root().join("probe");
+    let fixture = AttachedNode::create()?;
+    let probe = fixture.node.root().join("probe");
     if of_another(&probe).is_err() {
         // A user namespace with no other user.
         return Ok(());
@@ -163,42 +163,42 @@ fn a_file_of_anothers() -> Result<()> {
 /// Without the head of its chain nothing can be added to the log.
 #[test]
 fn a_head_that_others_can_write() -> Result<()> {
-    let place = Place::create()?;
-    let head = place.node.root().join("var/log/weir/audit.head");
+    let fixture = AttachedNode::create()?;
+    let head = fixture.node.root().join("var/log/weir/audit.head");
     fs::set_permissions(&head, Permissions::from_mode(0o666))?;
     assert_stops_add(
-        &place,
+        &fixture,
         &["audit log", "audit.head", "mode 0666", "chmod go-w"],
     )?;
     fs::set_permissions(&head, Permissions::from_mode(0o600))?;
-    assert_comes_later(&place)
+    assert_comes_later(&fixture)
 }
 
 /// Property: on a full disk nothing is done that is not recorded, except removals, whose records come later.
 #[test]
 fn a_full_disk() -> Result<()> {
-    let place = Place::create()?;
-    let directory = place.node.root().join("var/log/weir");
+    let fixture = AttachedNode::create()?;
+    let directory = fixture.node.root().join("var/log/weir");
     on_small_disk(directory.clone(), "size=64k,mode=755", || {
         let ballast = directory.join("ballast");
         // The log exists, but there is no room for a record.
-        let other = place.node.container()?;
-        let add = weir(&place.node, "bridge", "ADD", &other, &config());
-        place.node.run(&add)?.result();
+        let other = fixture.node.container()?;
+        let add = weir(&fixture.node, "bridge", "ADD", &other, &config());
+        fixture.node.run(&add)?.result();
         let _ = fs::write(&ballast, vec![0; 1 << 20]);
-        fill(&place.node.audit_log())?;
-        let before = State::of(&place.node)?;
-        place.refused(&place.add(&config()), 5, &["audit log", "No space left"]);
-        State::of(&place.node)?.assert_same(&before);
-        let del = weir(&place.node, "bridge", "DEL", &other, &config());
-        let deleted = place.node.run(&del)?;
+        fill(&fixture.node.audit_log())?;
+        let before = State::of(&fixture.node)?;
+        fixture.refused(&fixture.add(&config()), 5, &["audit log", "No space left"]);
+        State::of(&fixture.node)?.assert_same(&before);
+        let del = weir(&fixture.node, "bridge", "DEL", &other, &config());
+        let deleted = fixture.node.run(&del)?;
         assert!(deleted.succeeded(), "{deleted:?}");
         assert!(deleted.stderr.contains("No space left"), "{deleted:?}");
-        let taken = place.node.taken("bad");
+        let taken = fixture.node.taken("bad");
         // The leases of the attached container, one of each family.
         assert_eq!(taken.len(), 2, "{taken:?}: {deleted:?}");
         fs::remove_file(&ballast)?;
-        assert_comes_later(&place)
+        assert_comes_later(&fixture)
     })
 }
 

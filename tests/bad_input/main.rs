@@ -42,23 +42,23 @@ fn strict(mut config: Value) -> Value {
 }
 
 /// A node on which one container is attached.
-struct Place {
+struct AttachedNode {
     node: Node,
     attached: Container,
     container: Container,
 }
 
-impl Place {
+impl AttachedNode {
     fn create() -> Result<Self> {
         let node = Node::create()?;
-        let place = Self {
+        let fixture = Self {
             attached: node.container()?,
             container: node.container()?,
             node,
         };
-        let add = weir(&place.node, "bridge", "ADD", &place.attached, &config());
-        place.node.run(&add)?.result();
-        Ok(place)
+        let add = weir(&fixture.node, "bridge", "ADD", &fixture.attached, &config());
+        fixture.node.run(&add)?.result();
+        Ok(fixture)
     }
 
     fn add(&self, config: &Value) -> Call {

@@ -4,13 +4,13 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use weir_kit::with_keys;
 
-use super::{Place, strict};
+use super::{AttachedNode, strict};
 
 /// A place whose host has the interface `eth1`.
-fn place() -> Result<Place> {
-    let place = Place::create()?;
-    place.node.ip("link add eth1 type veth peer name wire1")?;
-    Ok(place)
+fn fixture() -> Result<AttachedNode> {
+    let fixture = AttachedNode::create()?;
+    fixture.node.ip("link add eth1 type veth peer name wire1")?;
+    Ok(fixture)
 }
 
 fn config(plugin: &str, keys: Value) -> Value {
@@ -23,7 +23,7 @@ fn config(plugin: &str, keys: Value) -> Value {
 
 #[test]
 fn keys_of_all() -> Result<()> {
-    let place = place()?;
+    let fixture = fixture()?;
     for plugin in ["macvlan", "ipvlan", "vlan"] {
         let with = |key: &str, value: Value| config(plugin, json!({ "vlanId": 7, key: value }));
         for (key, value, code, words) in [
@@ -49,17 +49,17 @@ fn keys_of_all() -> Result<()> {
             ),
             ("mtu", json!(-1), 7, ["mtu", "-1"]),
         ] {
-            place.refuses(&with(key, value), code, &words);
+            fixture.refuses(&with(key, value), code, &words);
         }
         let unknown = with("masters", json!("eth1"));
-        place.refuses(&strict(unknown), 7, &["masters", "did you mean `master`?"]);
+        fixture.refuses(&strict(unknown), 7, &["masters", "did you mean `master`?"]);
     }
     Ok(())
 }
 
 #[test]
 fn keys_of_macvlan() -> Result<()> {
-    let place = place()?;
+    let fixture = fixture()?;
     for (keys, words) in [
         (json!({ "mode": "source" }), ["mode", "`passthru`"]),
         (json!({ "mtu": 1501 }), ["mtu", "the MTU of master `eth1`"]),
@@ -70,41 +70,41 @@ fn keys_of_macvlan() -> Result<()> {
             ["runtimeConfig.mac", "x"],
         ),
     ] {
-        place.refuses(&config("macvlan", keys), 7, &words);
+        fixture.refuses(&config("macvlan", keys), 7, &words);
     }
     let nobodys = config("macvlan", json!({ "master": "" }));
-    place.refuses(&nobodys, 101, &["no default route", "master"]);
+    fixture.refuses(&nobodys, 101, &["no default route", "master"]);
     Ok(())
 }
 
 #[test]
 fn keys_of_ipvlan() -> Result<()> {
-    let place = place()?;
+    let fixture = fixture()?;
     let mode = config("ipvlan", json!({ "mode": "l4" }));
-    place.refuses(&mode, 7, &["mode", "`l3s`"]);
+    fixture.refuses(&mode, 7, &["mode", "`l3s`"]);
     let mtu = config("ipvlan", json!({ "mtu": 1501 }));
-    place.refuses(&mtu, 7, &["mtu", "the MTU of master `eth1`"]);
+    fixture.refuses(&mtu, 7, &["mtu", "the MTU of master `eth1`"]);
     let without = config("ipvlan", json!({ "ipam": {} }));
-    place.refuses(&without, 7, &["ipam", "type"]);
+    fixture.refuses(&without, 7, &["ipam", "type"]);
     let several =
         json!({ "cniVersion": "1.1.0", "interfaces": [{ "name": "a" }, { "name": "b" }] });
     let chained = config("ipvlan", json!({ "master": "", "prevResult": several }));
-    place.refuses(&chained, 7, &["master", "2 interfaces"]);
+    fixture.refuses(&chained, 7, &["master", "2 interfaces"]);
     Ok(())
 }
 
 #[test]
 fn keys_of_vlan() -> Result<()> {
-    let place = place()?;
+    let fixture = fixture()?;
     for id in [json!(0), json!(4095), json!(-1), json!(65_543)] {
         let words = ["vlanId: expected 1 to 4094", &id.to_string()];
-        place.refuses(&config("vlan", json!({ "vlanId": id })), 7, &words);
+        fixture.refuses(&config("vlan", json!({ "vlanId": id })), 7, &words);
     }
-    place.refuses(&config("vlan", json!({})), 7, &["vlanId"]);
+    fixture.refuses(&config("vlan", json!({})), 7, &["vlanId"]);
     let with = |key: &str, value: Value| config("vlan", json!({ "vlanId": 7, key: value }));
-    place.refuses(&with("master", json!("")), 7, &["master: missing"]);
-    place.refuses(&with("ipam", json!({})), 7, &["ipam", "type"]);
+    fixture.refuses(&with("master", json!("")), 7, &["master: missing"]);
+    fixture.refuses(&with("ipam", json!({})), 7, &["ipam", "type"]);
     let call = with("mtu", json!(0));
-    place.refuses(&call, 11, &["master", "`eth1` is down"]);
+    fixture.refuses(&call, 11, &["master", "`eth1` is down"]);
     Ok(())
 }

@@ -7,13 +7,13 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use weir_kit::weir;
 
-use super::{Place, config, refused, strict, with, with_ipam};
+use super::{AttachedNode, config, refused, strict, with, with_ipam};
 
 #[test]
 fn standard_input() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = AttachedNode::create()?;
     let refused = |input: &[u8], code: u64, words: &[&str]| {
-        place.refused(place.add(&config()).input(input), code, words);
+        fixture.refused(fixture.add(&config()).input(input), code, words);
     };
     refused(b"", 6, &["standard input is empty"]);
     refused(b" \n", 6, &["standard input is empty"]);
@@ -29,10 +29,10 @@ fn standard_input() -> Result<()> {
 
 #[test]
 fn json_of_the_wrong_type() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = AttachedNode::create()?;
     for input in ["null", "[]", "42", "\"text\"", "true"] {
-        let call = place.add(&config()).input(input).clone();
-        place.refused(&call, 7, &["expected an object"]);
+        let call = fixture.add(&config()).input(input).clone();
+        fixture.refused(&call, 7, &["expected an object"]);
     }
     let wrong_types = [
         ("cniVersion", json!(1)),
@@ -43,35 +43,35 @@ fn json_of_the_wrong_type() -> Result<()> {
         ("prevResult", json!("yes")),
     ];
     for (key, value) in wrong_types {
-        place.refused(&place.add(&with(key, value)), 7, &[key]);
+        fixture.refused(&fixture.add(&with(key, value)), 7, &[key]);
     }
-    place.refused(&place.add(&with("bridge", json!(5))), 7, &["bridge"]);
-    place.refused(
-        &place.add(&with("isGateway", json!("yes"))),
+    fixture.refused(&fixture.add(&with("bridge", json!(5))), 7, &["bridge"]);
+    fixture.refused(
+        &fixture.add(&with("isGateway", json!("yes"))),
         7,
         &["isGateway"],
     );
-    place.refused(&place.add(&with("mtu", json!(-1))), 7, &["mtu"]);
-    place.refused(&place.add(&with("vlan", json!(5000))), 7, &["vlan"]);
+    fixture.refused(&fixture.add(&with("mtu", json!(-1))), 7, &["mtu"]);
+    fixture.refused(&fixture.add(&with("vlan", json!(5000))), 7, &["vlan"]);
     Ok(())
 }
 
 #[test]
 fn unknown_keys_and_names() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = AttachedNode::create()?;
     let misspelt = with("isGatewy", json!(true));
-    place.refused(&place.add(&strict(misspelt)), 7, &["isGatewy"]);
+    fixture.refused(&fixture.add(&strict(misspelt)), 7, &["isGatewy"]);
     let misspelt = with_ipam(json!({ "subnet": "10.20.0.0/24", "rangeBegin": "10.20.0.9" }));
-    place.refused(&place.add(&strict(misspelt)), 7, &["rangeBegin"]);
-    place.refused(
-        &place.add(&with("name", json!("../../etc"))),
+    fixture.refused(&fixture.add(&strict(misspelt)), 7, &["rangeBegin"]);
+    fixture.refused(
+        &fixture.add(&with("name", json!("../../etc"))),
         7,
         &["../../etc"],
     );
-    place.refused(&place.add(&with("name", json!(""))), 7, &["name"]);
-    place.refused(&place.add(&with("bridge", json!("a/b"))), 7, &["a/b"]);
-    place.refused(
-        &place.add(&with("bridge", json!("much-too-long-a-name"))),
+    fixture.refused(&fixture.add(&with("name", json!(""))), 7, &["name"]);
+    fixture.refused(&fixture.add(&with("bridge", json!("a/b"))), 7, &["a/b"]);
+    fixture.refused(
+        &fixture.add(&with("bridge", json!("much-too-long-a-name"))),
         7,
         &["bridge"],
     );
@@ -80,18 +80,18 @@ fn unknown_keys_and_names() -> Result<()> {
         .as_object_mut()
         .context("an object")?
         .remove("name");
-    place.refused(&place.add(&nameless), 7, &["name"]);
+    fixture.refused(&fixture.add(&nameless), 7, &["name"]);
     Ok(())
 }
 
 /// Other plugins of that name may know these keys: they are reported, and change nothing.
 #[test]
 fn unknown_keys_are_told_where_strictness_is_not_asked_for() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = AttachedNode::create()?;
     let mut config = with("isGatewy", json!(true));
     config["ipam"]["rangeBegin"] = json!("10.20.0.9");
-    place.node.run(&place.add(&config))?.result();
-    let log = place.node.log()?;
+    fixture.node.run(&fixture.add(&config))?.result();
+    let log = fixture.node.log()?;
     let told = |plugin: &str, message: &str| {
         let mut lines = log.lines().map(serde_json::from_str::<serde_json::Value>);
         lines.any(|line| {
@@ -109,35 +109,41 @@ fn unknown_keys_are_told_where_strictness_is_not_asked_for() -> Result<()> {
 
 #[test]
 fn versions() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = AttachedNode::create()?;
     let supported = [
         "0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0",
     ];
     for version in ["9.9.9", "1.2.0", "one"] {
         let mut words = supported.to_vec();
         words.push(version);
-        place.refused(&place.add(&with("cniVersion", json!(version))), 1, &words);
+        fixture.refused(&fixture.add(&with("cniVersion", json!(version))), 1, &words);
     }
     for (command, version) in [("CHECK", "0.3.1"), ("STATUS", "1.0.0"), ("GC", "0.4.0")] {
         let config = with("cniVersion", json!(version));
-        let call = weir(&place.node, "bridge", command, &place.container, &config);
-        place.refused(&call, 1, &[command]);
+        let call = weir(
+            &fixture.node,
+            "bridge",
+            command,
+            &fixture.container,
+            &config,
+        );
+        fixture.refused(&call, 1, &[command]);
     }
     Ok(())
 }
 
 #[test]
 fn variables() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = AttachedNode::create()?;
     for name in ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME"] {
-        place.refused(place.add(&config()).unset(name), 4, &[name]);
-        place.refused(place.add(&config()).set(name, ""), 4, &[name]);
+        fixture.refused(fixture.add(&config()).unset(name), 4, &[name]);
+        fixture.refused(fixture.add(&config()).set(name, ""), 4, &[name]);
     }
-    let mut none = place.add(&config());
+    let mut none = fixture.add(&config());
     none.unset("CNI_CONTAINERID")
         .unset("CNI_NETNS")
         .unset("CNI_IFNAME");
-    place.refused(&none, 4, &["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME"]);
+    fixture.refused(&none, 4, &["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME"]);
 
     let invalid = [
         ("CNI_COMMAND", "ATTACH"),
@@ -159,23 +165,23 @@ fn variables() -> Result<()> {
             Some((key, _)) => key,
             None => name,
         };
-        place.refused(place.add(&config()).set(name, value), 4, &[word]);
+        fixture.refused(fixture.add(&config()).set(name, value), 4, &[word]);
     }
-    let mut two = place.add(&config());
+    let mut two = fixture.add(&config());
     two.set("CNI_CONTAINERID", "-dash").set("CNI_IFNAME", "a/b");
-    place.refused(&two, 4, &["CNI_CONTAINERID", "CNI_IFNAME"]);
+    fixture.refused(&two, 4, &["CNI_CONTAINERID", "CNI_IFNAME"]);
     Ok(())
 }
 
 #[test]
 fn namespaces() -> Result<()> {
-    let place = Place::create()?;
-    let file = place.node.root().join("a-file");
+    let fixture = AttachedNode::create()?;
+    let file = fixture.node.root().join("a-file");
     fs::write(&file, "")?;
     let paths = [
         PathBuf::from("/does/not/exist"),
         file.clone(),
-        place.node.root().to_owned(),
+        fixture.node.root().to_owned(),
         PathBuf::from("/dev/null"),
         PathBuf::from("/proc/self/ns/mnt"),
         // The host's namespace: that of the plugin's process.
@@ -183,22 +189,22 @@ fn namespaces() -> Result<()> {
     ];
     for path in &paths {
         let shown = path.to_str().context("text")?;
-        place.refused(
-            place.add(&config()).set("CNI_NETNS", path),
+        fixture.refused(
+            fixture.add(&config()).set("CNI_NETNS", path),
             8,
             &["CNI_NETNS", shown],
         );
     }
     // DEL continues without a namespace, but never in the host's.
     for path in &paths[..2] {
-        let deleted = place
+        let deleted = fixture
             .node
-            .run(place.del(&config()).set("CNI_NETNS", path))?;
+            .run(fixture.del(&config()).set("CNI_NETNS", path))?;
         assert!(deleted.succeeded(), "{}: {deleted:?}", path.display());
     }
     let own = "/proc/self/ns/net";
-    place.refused(
-        place.del(&config()).set("CNI_NETNS", own),
+    fixture.refused(
+        fixture.del(&config()).set("CNI_NETNS", own),
         8,
         &["host's own"],
     );
@@ -207,37 +213,37 @@ fn namespaces() -> Result<()> {
 
 #[test]
 fn interfaces_and_links_that_exist() -> Result<()> {
-    let place = Place::create()?;
-    let again = weir(&place.node, "bridge", "ADD", &place.attached, &config());
-    place.refused(&again, 102, &["eth0", "exists"]);
-    let addresses = place.attached.ip("-o -4 address show dev eth0")?;
+    let fixture = AttachedNode::create()?;
+    let again = weir(&fixture.node, "bridge", "ADD", &fixture.attached, &config());
+    fixture.refused(&again, 102, &["eth0", "exists"]);
+    let addresses = fixture.attached.ip("-o -4 address show dev eth0")?;
     assert!(addresses.contains("10.20.0.2/24"), "{addresses}");
 
-    place
+    fixture
         .container
         .ip("link add eth0 type veth peer name other")?;
-    place.refused(&place.add(&config()), 102, &["eth0", "exists"]);
-    let lo = place.add(&config()).set("CNI_IFNAME", "lo").clone();
-    place.refused(&lo, 102, &["lo", "exists"]);
+    fixture.refused(&fixture.add(&config()), 102, &["eth0", "exists"]);
+    let lo = fixture.add(&config()).set("CNI_IFNAME", "lo").clone();
+    fixture.refused(&lo, 102, &["lo", "exists"]);
 
-    place
+    fixture
         .node
         .ip("link add taken0 type veth peer name taken1")?;
     for name in ["taken0", "lo"] {
-        place.refused(
-            &place.add(&with("bridge", json!(name))),
+        fixture.refused(
+            &fixture.add(&with("bridge", json!(name))),
             7,
             &["bridge", name],
         );
     }
     // An MTU that the kernel refuses, and a MAC that no interface can have.
-    let fresh = place.node.container()?;
+    let fresh = fixture.node.container()?;
     let mut mtu = with("bridge", json!("fresh0"));
     mtu["mtu"] = json!(10);
-    let call = weir(&place.node, "bridge", "ADD", &fresh, &mtu);
-    refused(&place.node, &fresh, &call, 103, &["fresh0"]);
-    let mut call = weir(&place.node, "bridge", "ADD", &fresh, &config());
+    let call = weir(&fixture.node, "bridge", "ADD", &fresh, &mtu);
+    refused(&fixture.node, &fresh, &call, 103, &["fresh0"]);
+    let mut call = weir(&fixture.node, "bridge", "ADD", &fresh, &config());
     call.set("CNI_ARGS", "MAC=ff:ff:ff:ff:ff:ff");
-    refused(&place.node, &fresh, &call, 4, &["CNI_ARGS", "MAC"]);
+    refused(&fixture.node, &fresh, &call, 4, &["CNI_ARGS", "MAC"]);
     Ok(())
 }

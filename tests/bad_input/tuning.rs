@@ -17,18 +17,18 @@ const PARAMETERS: [&str; 4] = [
     "ipv4/tcp_retries1",
 ];
 
-struct Place(Attached);
+struct TunedContainer(Attached);
 
 /// What `tuning` could change: the interface, parameters in both namespaces, and backups.
-fn state(place: &Attached) -> Result<Vec<String>> {
-    let mut state = vec![place.container.ip("-d -o link show eth0")?];
+fn state(tuned: &Attached) -> Result<Vec<String>> {
+    let mut state = vec![tuned.container.ip("-d -o link show eth0")?];
     for path in PARAMETERS.map(|path| PathBuf::from("/proc/sys/net").join(path)) {
-        state.push(place.container.inside(|| Ok(fs::read_to_string(&path)?))?);
+        state.push(tuned.container.inside(|| Ok(fs::read_to_string(&path)?))?);
         // The host has no such interface.
-        let on_host = place.node.inside(|| Ok(fs::read_to_string(&path).ok()))?;
+        let on_host = tuned.node.inside(|| Ok(fs::read_to_string(&path).ok()))?;
         state.push(on_host.unwrap_or_default());
     }
-    for entry in fs::read_dir(backups(&place.node)).into_iter().flatten() {
+    for entry in fs::read_dir(backups(&tuned.node)).into_iter().flatten() {
         let path = entry?.path();
         if path
             .extension()
@@ -48,7 +48,7 @@ fn backups(node: &Node) -> PathBuf {
     node.root().join("run/cni/tuning")
 }
 
-impl Place {
+impl TunedContainer {
     fn create() -> Result<Self> {
         let (node, container) = Node::with_container()?;
         // The kernel changes a link-local address by itself.
@@ -93,8 +93,8 @@ impl Place {
 
 #[test]
 fn keys() -> Result<()> {
-    let place = Place::create()?;
-    let refused = |keys: Value, words: &[&str]| place.refused(&keys, 7, words);
+    let tuned = TunedContainer::create()?;
+    let refused = |keys: Value, words: &[&str]| tuned.refused(&keys, 7, words);
     let unknown = strict(json!({"promiscuous": true}));
     refused(unknown, &["promiscuous", "promisc"]);
     refused(json!({"mtu": "1400"}), &["mtu", "1400"]);
@@ -114,16 +114,16 @@ fn keys() -> Result<()> {
 
     let mut alone = json!({"mtu": 1400, "type": "tuning", "name": "bad"});
     alone["cniVersion"] = json!("1.1.0");
-    let first = weir(&place.0.node, "tuning", "ADD", &place.0.container, &alone);
-    place.0.refused(&first, 7, &["prevResult"]);
-    let check = weir(&place.0.node, "tuning", "CHECK", &place.0.container, &alone);
-    place.0.refused(&check, 7, &["prevResult"]);
+    let first = weir(&tuned.0.node, "tuning", "ADD", &tuned.0.container, &alone);
+    tuned.0.refused(&first, 7, &["prevResult"]);
+    let check = weir(&tuned.0.node, "tuning", "CHECK", &tuned.0.container, &alone);
+    tuned.0.refused(&check, 7, &["prevResult"]);
     Ok(())
 }
 
 #[test]
 fn macs() -> Result<()> {
-    let place = Place::create()?;
+    let tuned = TunedContainer::create()?;
     for mac in [
         "01:00:00:00:00:01",
         "ff:ff:ff:ff:ff:ff",
@@ -131,24 +131,24 @@ fn macs() -> Result<()> {
         "02:00:00:00:00:00:00:01",
         "nonsense",
     ] {
-        place.refused(&json!({"mac": mac, "mtu": 1400}), 7, &["mac: ", mac]);
+        tuned.refused(&json!({"mac": mac, "mtu": 1400}), 7, &["mac: ", mac]);
         let of_runtime = json!({"runtimeConfig": {"mac": mac}, "mtu": 1400});
-        place.refused(&of_runtime, 7, &["runtimeConfig.mac: ", mac]);
+        tuned.refused(&of_runtime, 7, &["runtimeConfig.mac: ", mac]);
         let of_args = json!({"args": {"cni": {"mac": mac}}, "mtu": 1400});
-        place.refused(&of_args, 7, &["args.cni.mac: ", mac]);
-        let mut call = place.call("ADD", &json!({"mtu": 1400}));
+        tuned.refused(&of_args, 7, &["args.cni.mac: ", mac]);
+        let mut call = tuned.call("ADD", &json!({"mtu": 1400}));
         call.set("CNI_ARGS", format!("MAC={mac}"));
-        place.0.refused(&call, 4, &["CNI_ARGS: MAC", mac]);
+        tuned.0.refused(&call, 4, &["CNI_ARGS: MAC", mac]);
     }
-    place.refused_with("CNI_ARGS", "COLOUR=red", 4);
+    tuned.refused_with("CNI_ARGS", "COLOUR=red", 4);
     Ok(())
 }
 
 #[test]
 fn parameters() -> Result<()> {
-    let place = Place::create()?;
+    let tuned = TunedContainer::create()?;
     let refused = |sysctl: Value, code: u64, words: &[&str]| {
-        place.refused(&json!({"sysctl": sysctl, "mtu": 1400}), code, words);
+        tuned.refused(&json!({"sysctl": sysctl, "mtu": 1400}), code, words);
     };
     for key in [
         "kernel.hostname",
@@ -207,69 +207,69 @@ fn parameters() -> Result<()> {
 
 #[test]
 fn what_the_grant_does_not_allow() -> Result<()> {
-    let place = Place::create()?;
+    let tuned = TunedContainer::create()?;
     // No configuration reaches parameters that only the first namespace of the machine has.
     let conntrack =
         json!({"sysctl": {"net.ipv4.tcp_keepalive_time": "500", "net.nf_conntrack_max": "1"}});
-    place.refused(&conntrack, 100, &["net.nf_conntrack_max", "grant"]);
+    tuned.refused(&conntrack, 100, &["net.nf_conntrack_max", "grant"]);
     let elsewhere = json!({"mtu": 1400, "dataDir": "/etc/tuning"});
-    place.refused(&elsewhere, 100, &["dataDir", "/etc/tuning"]);
+    tuned.refused(&elsewhere, 100, &["dataDir", "/etc/tuning"]);
 
     // A parameter that may be written comes before one that may not, and the interface after both.
-    place.may_write_only("net.ipv4.tcp_keepalive_time")?;
+    tuned.may_write_only("net.ipv4.tcp_keepalive_time")?;
     let both = json!({"mtu": 1400, "sysctl": {
         "net.ipv4.tcp_keepalive_time": "500", "net.ipv4.tcp_retries1": "99",
     }});
-    place.refused(&both, 100, &["net.ipv4.tcp_retries1", "grant"]);
+    tuned.refused(&both, 100, &["net.ipv4.tcp_retries1", "grant"]);
     let one = json!({"mtu": 1400, "sysctl": {"net.ipv4.tcp_keepalive_time": "500"}});
-    place.0.node.run(&place.call("ADD", &one))?.result();
+    tuned.0.node.run(&tuned.call("ADD", &one))?.result();
     Ok(())
 }
 
 #[test]
 fn what_the_kernel_refuses() -> Result<()> {
-    let place = Place::create()?;
+    let tuned = TunedContainer::create()?;
     // The kernel sets the attributes before the MTU in a message, and then refuses the MTU.
     let everything = json!({
         "sysctl": {"net.ipv4.tcp_keepalive_time": "500", "net.ipv4.conf.IFNAME.rp_filter": "2"},
         "mac": "02:00:00:00:00:0a", "mtu": 70000, "promisc": true, "allmulti": true, "txQLen": 7,
     });
-    place.refused(&everything, 103, &["mtu 70000", "eth0"]);
-    place.refused(&json!({"mtu": 10}), 103, &["mtu 10", "eth0"]);
+    tuned.refused(&everything, 103, &["mtu 70000", "eth0"]);
+    tuned.refused(&json!({"mtu": 10}), 103, &["mtu 10", "eth0"]);
 
-    place.refused_with("CNI_IFNAME", "eth1", 101);
+    tuned.refused_with("CNI_IFNAME", "eth1", 101);
     Ok(())
 }
 
 /// A refused ADD keeps the backup of an earlier one.
 #[test]
 fn a_backup_survives_a_refused_add() -> Result<()> {
-    let place = Place::create()?;
-    let before = place.0.container.ip("-d -o link show eth0")?;
+    let tuned = TunedContainer::create()?;
+    let before = tuned.0.container.ip("-d -o link show eth0")?;
     let good = json!({"mtu": 1400});
-    place.0.node.run(&place.call("ADD", &good))?.result();
-    place.refused(&json!({"mtu": 70000, "promisc": true}), 103, &["mtu 70000"]);
-    place.0.node.run(&place.call("DEL", &good))?.result();
-    assert_eq!(place.0.container.ip("-d -o link show eth0")?, before);
+    tuned.0.node.run(&tuned.call("ADD", &good))?.result();
+    tuned.refused(&json!({"mtu": 70000, "promisc": true}), 103, &["mtu 70000"]);
+    tuned.0.node.run(&tuned.call("DEL", &good))?.result();
+    assert_eq!(tuned.0.container.ip("-d -o link show eth0")?, before);
     Ok(())
 }
 
 #[test]
 fn directories_that_cannot_be_trusted() -> Result<()> {
     use std::os::unix::fs::{PermissionsExt, symlink};
-    let place = Place::create()?;
+    let tuned = TunedContainer::create()?;
     let keys = json!({"mtu": 1400});
-    let elsewhere = place.0.node.root().join("elsewhere");
+    let elsewhere = tuned.0.node.root().join("elsewhere");
     fs::create_dir(&elsewhere)?;
-    fs::create_dir_all(place.0.node.root().join("run/cni"))?;
-    symlink(&elsewhere, backups(&place.0.node))?;
-    place.refused(&keys, 103, &["symbolic link", "dataDir"]);
-    fs::remove_file(backups(&place.0.node))?;
+    fs::create_dir_all(tuned.0.node.root().join("run/cni"))?;
+    symlink(&elsewhere, backups(&tuned.0.node))?;
+    tuned.refused(&keys, 103, &["symbolic link", "dataDir"]);
+    fs::remove_file(backups(&tuned.0.node))?;
 
-    fs::create_dir(backups(&place.0.node))?;
-    fs::set_permissions(backups(&place.0.node), PermissionsExt::from_mode(0o777))?;
-    place.refused(&keys, 103, &["mode 0777", "dataDir"]);
+    fs::create_dir(backups(&tuned.0.node))?;
+    fs::set_permissions(backups(&tuned.0.node), PermissionsExt::from_mode(0o777))?;
+    tuned.refused(&keys, 103, &["mode 0777", "dataDir"]);
     // ADD has changed nothing, so DEL has nothing to do.
-    place.0.node.run(&place.call("DEL", &keys))?.result();
+    tuned.0.node.run(&tuned.call("DEL", &keys))?.result();
     Ok(())
 }

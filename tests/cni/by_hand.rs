@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use weir_kit::{Container, Grant, Node, assert_contains, weir};
 
 /// A network of a plugin that says which `CNI_ARGS` it gets.
-struct Place {
+struct NetworkWithArgs {
     node: Node,
     container: Container,
     /// The network's.
     file: PathBuf,
 }
 
-impl Place {
+impl NetworkWithArgs {
     fn create() -> Result<Self> {
         let (node, container) = Node::with_container()?;
         node.install_with(&Grant::nothing("puppet"))?;
@@ -58,20 +58,20 @@ impl Place {
 
 #[test]
 fn check_and_del_by_hand_have_the_arguments_of_add() -> Result<()> {
-    let place = Place::create()?;
-    place.net("add", &["--args", "IgnoreUnknown=1;K=V"])?;
-    place.net("check", &[])?;
-    place.net("del", &[])?;
-    let told = place.told()?;
+    let network = NetworkWithArgs::create()?;
+    network.net("add", &["--args", "IgnoreUnknown=1;K=V"])?;
+    network.net("check", &[])?;
+    network.net("del", &[])?;
+    let told = network.told()?;
     assert_eq!(told.len(), 3, "{told:?}");
     for (told, command) in told.iter().zip(["ADD", "CHECK", "DEL"]) {
         assert!(told.starts_with(command), "{told}");
         assert_contains(told, &["K", "V"]);
     }
     // Others count where they are given.
-    place.net("add", &["--args", "IgnoreUnknown=1;K=V"])?;
-    place.net("del", &["--args", "IgnoreUnknown=1;OTHER=W"])?;
-    let last = place.told()?.pop().context("told")?;
+    network.net("add", &["--args", "IgnoreUnknown=1;K=V"])?;
+    network.net("del", &["--args", "IgnoreUnknown=1;OTHER=W"])?;
+    let last = network.told()?.pop().context("told")?;
     assert!(last.contains("OTHER") && !last.contains("\"K\""), "{last}");
     Ok(())
 }
@@ -79,17 +79,17 @@ fn check_and_del_by_hand_have_the_arguments_of_add() -> Result<()> {
 #[test]
 fn del_by_hand_needs_no_file_of_the_network() -> Result<()> {
     for broken in [None, Some("{")] {
-        let place = Place::create()?;
-        place.net("add", &[])?;
+        let network = NetworkWithArgs::create()?;
+        network.net("add", &[])?;
         match broken {
-            None => fs::remove_file(&place.file)?,
-            Some(text) => fs::write(&place.file, text)?,
+            None => fs::remove_file(&network.file)?,
+            Some(text) => fs::write(&network.file, text)?,
         }
-        place.net("del", &[])?;
-        let last = place.told()?.pop().context("told")?;
+        network.net("del", &[])?;
+        let last = network.told()?.pop().context("told")?;
         assert!(last.starts_with("DEL"), "{last}");
         // Nothing is left to go by.
-        assert!(place.net("del", &[]).is_err());
+        assert!(network.net("del", &[]).is_err());
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ struct Site {
 }
 
 /// Where a client is.
-enum Place<'a> {
+enum Origin<'a> {
     Node,
     Outside,
     Pod(&'a Pod),
@@ -66,13 +66,17 @@ impl Site {
         self.outside.ip(&commands)
     }
 
-    /// Runs `act` in a thread inside a place.
-    fn inside<T: Send>(&self, place: &Place, act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-        match place {
-            Place::Node => self.pods.containerd.inside(act),
-            Place::Pod(pod) => self.pods.inside(pod, act),
+    /// Runs `act` in a thread at an origin.
+    fn inside<T: Send>(
+        &self,
+        origin: &Origin,
+        act: impl FnOnce() -> Result<T> + Send,
+    ) -> Result<T> {
+        match origin {
+            Origin::Node => self.pods.containerd.inside(act),
+            Origin::Pod(pod) => self.pods.inside(pod, act),
             // For its thread, which goes on from there.
-            Place::Outside => self.pods.containerd.inside(|| {
+            Origin::Outside => self.pods.containerd.inside(|| {
                 self.outside.enter()?;
                 act()
             }),
@@ -85,8 +89,8 @@ impl Site {
         self.pods.run(name, wishes.port("UDP", UDP.0, UDP.1))
     }
 
-    fn serve(&self, place: &Place) -> Result<Server> {
-        self.inside(place, || Server::bind(TCP.1, UDP.1))
+    fn serve(&self, origin: &Origin) -> Result<Server> {
+        self.inside(origin, || Server::bind(TCP.1, UDP.1))
     }
 }
 
@@ -108,7 +112,7 @@ fn socket(address: &str, port: u16) -> Result<SocketAddr> {
 
 /// What the pod has, and what the CRI and the lease say of it.
 fn check_network(site: &Site, pod: &Pod) -> Result<()> {
-    let (addresses, route, loopback) = site.inside(&Place::Pod(pod), || {
+    let (addresses, route, loopback) = site.inside(&Origin::Pod(pod), || {
         let addresses = ip_json("-4 address show dev eth0")?;
         let route = ip_json("-4 route show default")?;
         Ok((addresses, route, ip("link show dev lo")?))
@@ -121,7 +125,7 @@ fn check_network(site: &Site, pod: &Pod) -> Result<()> {
     ensure!(route[0]["dev"] == "eth0", "{route}");
     ensure!(loopback.contains("LOOPBACK,UP"), "{loopback}");
 
-    let bridge = site.inside(&Place::Node, || {
+    let bridge = site.inside(&Origin::Node, || {
         ip_json(&format!("-4 address show dev {BRIDGE}"))
     })?;
     ensure!(
@@ -137,19 +141,19 @@ fn check_network(site: &Site, pod: &Pod) -> Result<()> {
 
 /// Each way to a host port: where from, to which address, as whom the pod sees the client.
 fn check_ways_in(site: &Site, pod: &Pod, other: &Pod) -> Result<()> {
-    let server = site.serve(&Place::Pod(pod))?;
-    for (place, to, expected) in [
-        (Place::Node, NODE, NODE),
-        (Place::Node, "127.0.0.1", GATEWAY),
-        (Place::Outside, NODE, NEIGHBOUR),
-        (Place::Pod(other), NODE, GATEWAY),
-        (Place::Pod(pod), NODE, GATEWAY),
+    let server = site.serve(&Origin::Pod(pod))?;
+    for (origin, to, expected) in [
+        (Origin::Node, NODE, NODE),
+        (Origin::Node, "127.0.0.1", GATEWAY),
+        (Origin::Outside, NODE, NEIGHBOUR),
+        (Origin::Pod(other), NODE, GATEWAY),
+        (Origin::Pod(pod), NODE, GATEWAY),
     ] {
         let expected: IpAddr = expected.parse()?;
-        let client = site.inside(&place, || probe::tcp(socket(to, TCP.0)?))?;
+        let client = site.inside(&origin, || probe::tcp(socket(to, TCP.0)?))?;
         let seen = server.sees_tcp(client).with_context(|| to.to_owned())?;
         ensure!(seen == expected, "TCP to {to}: {seen}, not {expected}");
-        let client = site.inside(&place, || probe::udp(socket(to, UDP.0)?))?;
+        let client = site.inside(&origin, || probe::udp(socket(to, UDP.0)?))?;
         let seen = server.sees_udp(&client).with_context(|| to.to_owned())?;
         ensure!(seen == expected, "UDP to {to}: {seen}, not {expected}");
     }
@@ -158,8 +162,8 @@ fn check_ways_in(site: &Site, pod: &Pod, other: &Pod) -> Result<()> {
 
 /// The neighbour sees the node where a pod connects to it.
 fn check_way_out(site: &Site, pod: &Pod) -> Result<()> {
-    let server = site.serve(&Place::Outside)?;
-    let client = site.inside(&Place::Pod(pod), || probe::tcp(socket(NEIGHBOUR, TCP.1)?))?;
+    let server = site.serve(&Origin::Outside)?;
+    let client = site.inside(&Origin::Pod(pod), || probe::tcp(socket(NEIGHBOUR, TCP.1)?))?;
     let seen = server.sees_tcp(client)?;
     ensure!(seen == NODE.parse::<IpAddr>()?, "seen as {seen}");
     Ok(())
@@ -184,10 +188,10 @@ fn take_down(site: &Site, pod: &Pod) -> Result<()> {
 /// What the kernel tracks of UDP does not lead clients that never pause to a pod that is gone.
 fn check_clients_move_on(site: &Site) -> Result<()> {
     let first = site.run_mapped("first")?;
-    let server = site.serve(&Place::Pod(&first))?;
+    let server = site.serve(&Origin::Pod(&first))?;
     let mut clients = Vec::new();
-    for (place, to) in [(Place::Node, "127.0.0.1"), (Place::Outside, NODE)] {
-        let client = site.inside(&place, || probe::udp(socket(to, UDP.0)?))?;
+    for (origin, to) in [(Origin::Node, "127.0.0.1"), (Origin::Outside, NODE)] {
+        let client = site.inside(&origin, || probe::udp(socket(to, UDP.0)?))?;
         server.sees_udp(&client)?;
         clients.push(client);
     }
@@ -196,14 +200,14 @@ fn check_clients_move_on(site: &Site) -> Result<()> {
     for client in &clients {
         probe::expect_refused(client)?;
     }
-    for (place, to) in [(Place::Node, "127.0.0.1"), (Place::Outside, NODE)] {
-        let connected = site.inside(&place, || probe::tcp(socket(to, TCP.0)?));
+    for (origin, to) in [(Origin::Node, "127.0.0.1"), (Origin::Outside, NODE)] {
+        let connected = site.inside(&origin, || probe::tcp(socket(to, TCP.0)?));
         ensure!(connected.is_err(), "{to} still leads somewhere");
     }
 
     let second = site.run_mapped("second")?;
     ensure!(second.address != first.address, "{second:?} {first:?}");
-    let server = site.serve(&Place::Pod(&second))?;
+    let server = site.serve(&Origin::Pod(&second))?;
     for client in &clients {
         server.sees_udp(client)?;
     }

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::probe::{Place, Probe, Protocol, Server};
+use crate::probe::{Origin, Probe, Protocol, Server};
 use crate::side::{Side, Whose, with_previous};
 
 /// Two containers on one bridge, one on another, and what is outside.
@@ -50,10 +50,10 @@ fn attach(side: &Side, firewall: &Value) -> Result<Vec<Value>> {
 fn reached(side: &Side) -> Result<[bool; 4]> {
     let _server = Server::start(&side.containers[SERVER], PORT)?;
     let places = [
-        Place::Container(NEIGHBOUR),
-        Place::Container(STRANGER),
-        Place::Host,
-        Place::Container(OUTSIDE),
+        Origin::Container(NEIGHBOUR),
+        Origin::Container(STRANGER),
+        Origin::Host,
+        Origin::Container(OUTSIDE),
     ];
     let mut reached = [false; 4];
     for (reached, from) in reached.iter_mut().zip(places) {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use weir_kit::assert_contains;
 use weir_kit::firewalld::{Bus, Firewalld};
 
-use crate::probe::{Place, Probe, Protocol, Server};
+use crate::probe::{Origin, Probe, Protocol, Server};
 use crate::side::{Side, Whose, with_previous};
 
 const POD: usize = 0;
@@ -40,7 +40,7 @@ fn attach(side: &Side, list: &Value) -> Result<Value> {
 /// Whether the pod reaches what is outside, by both families.
 fn reaches_outside(side: &Side) -> Result<bool> {
     let _server = Server::start(&side.containers[OUTSIDE], PORT)?;
-    let answered = |to| Probe::new(Place::Container(POD), Protocol::Tcp, to, PORT).answer(side);
+    let answered = |to| Probe::new(Origin::Container(POD), Protocol::Tcp, to, PORT).answer(side);
     let (ipv4, ipv6) = (answered("192.0.2.2")?, answered("2001:db8::2")?);
     ensure!(
         ipv4.is_some() == ipv6.is_some(),

@@ -7,7 +7,7 @@ use std::thread;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::probe::{Place, Probe, Protocol, Server};
+use crate::probe::{Origin, Probe, Protocol, Server};
 use crate::side::{Side, Whose, with_previous};
 
 /// Whose CHECK tells of a damage, and whose ADD repairs it.
@@ -326,8 +326,8 @@ fn isolation_and_ports_are_in_force_again_after_a_flush() -> Result<()> {
     attach(&side, NEXT, &bridged())?;
     let _server = Server::start(&side.containers[FIRST], 80)?;
     let reached = || -> Result<[bool; 2]> {
-        let neighbour = Probe::new(Place::Container(NEXT), Protocol::Tcp, "10.1.0.2", 80);
-        let port = Probe::new(Place::Container(outside), Protocol::Tcp, "192.0.2.1", 8080);
+        let neighbour = Probe::new(Origin::Container(NEXT), Protocol::Tcp, "10.1.0.2", 80);
+        let port = Probe::new(Origin::Container(outside), Protocol::Tcp, "192.0.2.1", 8080);
         Ok([
             neighbour.answer(&side)?.is_some(),
             port.answer(&side)?.is_some(),

@@ -19,5 +19,5 @@ cases! {
 
 // A container that has another link before.
 in_machine_cases! {
-    another_link_is_there: loopback(json!({})).in_containers("link add dummy1 type dummy");
+    another_link_is_there: loopback(json!({})).in_containers("link add dummy1 type dummy").deleted_twice();
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::probe::{Place, Probe, Protocol, Server};
+use crate::probe::{Origin, Probe, Protocol, Server};
 use crate::side::{Side, Whose, with_previous};
 
 use Protocol::{Tcp, Udp};
@@ -68,20 +68,20 @@ fn at(host_ip: &str) -> Value {
     list(json!({"runtimeConfig": mapped_at(host_ip)}))
 }
 
-fn probe(from: Place, protocol: Protocol, to: &str) -> Probe {
+fn probe(from: Origin, protocol: Protocol, to: &str) -> Probe {
     Probe::new(from, protocol, to, HOST_PORT)
 }
 
 /// Attaches server and neighbour, and makes the connections. The mappings are gone afterwards, and so
 /// are the connections that they allowed.
-fn check(sides: &[Side], config: &Value, probes: &[(Place, &str, Expected)]) -> Result<()> {
+fn check(sides: &[Side], config: &Value, probes: &[(Origin, &str, Expected)]) -> Result<()> {
     for side in sides {
         check_on(side, config, probes).with_context(|| format!("{:?}", side.whose))?;
     }
     Ok(())
 }
 
-fn check_on(side: &Side, config: &Value, probes: &[(Place, &str, Expected)]) -> Result<()> {
+fn check_on(side: &Side, config: &Value, probes: &[(Origin, &str, Expected)]) -> Result<()> {
     side.connect_outside()?;
     side.node.inside(bridge_alone)?;
     let result = side.call("ADD", SERVER, config, None)?.result();
@@ -130,7 +130,7 @@ fn attach_neighbour(side: &Side, config: &Value) -> Result<()> {
 
 fn expect_gone(side: &Side) -> Result<()> {
     for to in ["192.0.2.1", "2001:db8::1"] {
-        let seen = probe(Place::Container(OUTSIDE), Tcp, to).answer(side)?;
+        let seen = probe(Origin::Container(OUTSIDE), Tcp, to).answer(side)?;
         ensure!(seen.is_none(), "after DEL: {to} is answered: {seen:?}");
     }
     if side.whose == Whose::Weir {
@@ -141,10 +141,10 @@ fn expect_gone(side: &Side) -> Result<()> {
     Ok(())
 }
 
-const HOST: Place = Place::Host;
-const SELF: Place = Place::Container(SERVER);
-const NEXT: Place = Place::Container(NEIGHBOUR);
-const OUT: Place = Place::Container(OUTSIDE);
+const HOST: Origin = Origin::Host;
+const SELF: Origin = Origin::Container(SERVER);
+const NEXT: Origin = Origin::Container(NEIGHBOUR);
+const OUT: Origin = Origin::Container(OUTSIDE);
 
 #[test]
 fn every_way_in_by_ipv4() -> Result<()> {

@@ -22,7 +22,7 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// Where a client is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Origin {
     Host,
     Container(usize),
 }
@@ -33,7 +33,7 @@ pub enum Protocol {
     Udp,
 }
 
-impl Place {
+impl Origin {
     fn inside<T: Send>(self, side: &Side, act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         match self {
             Self::Host => side.node.inside(act),
@@ -45,13 +45,13 @@ impl Place {
 /// One connection to be made.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
-    from: Place,
+    from: Origin,
     protocol: Protocol,
     to: SocketAddr,
 }
 
 impl Probe {
-    pub fn new(from: Place, protocol: Protocol, to: &str, port: u16) -> Self {
+    pub fn new(from: Origin, protocol: Protocol, to: &str, port: u16) -> Self {
         let to: IpAddr = to.parse().expect("an address");
         Self {
             from,

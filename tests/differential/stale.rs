@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::probe::{Place, Probe, Protocol, Server};
+use crate::probe::{Origin, Probe, Protocol, Server};
 use crate::side::{Side, Whose, with_previous};
 
 use Whose::{Reference, Weir};
@@ -127,7 +127,7 @@ impl Variant {
 
 /// As whom the container that has the port sees the client from outside.
 pub fn reached(side: &Side, port: u16) -> Result<Option<String>> {
-    Probe::new(Place::Container(OUTSIDE), Protocol::Tcp, "192.0.2.1", port).answer(side)
+    Probe::new(Origin::Container(OUTSIDE), Protocol::Tcp, "192.0.2.1", port).answer(side)
 }
 
 fn change_over(variant: Variant, config: fn(u16) -> Value) -> Result<()> {

@@ -27,7 +27,7 @@ fn red(ipam: Value) -> Case {
 in_machine_cases! {
     ipv4_alone: red(ipv4());
     ipv6_alone: red(json!({"subnet": "fd00:1::/64"}));
-    both_families: red(dual_stack());
+    both_families: red(dual_stack()).deleted_twice();
     a_table_of_its_own: vrf(json!({"vrfname": "red", "table": 1001}), dual_stack());
     another_vrf_is_there: red(ipv4()).in_containers("link add blue type vrf table 1");
     the_vrf_is_there: vrf(json!({"vrfname": "red", "table": 7}), ipv4())

@@ -4,23 +4,23 @@ use anyhow::Result;
 use serde_json::json;
 use weir_kit::Grant;
 
-use super::{HALF, Place, READ, over_memory, over_time};
+use super::{AttackedNode, HALF, READ, over_memory, over_time};
 
 const PLUGIN: &str = "misbehaving";
 
 /// Where an error says that a limit is.
 const GRANT: &str = "etc/weir/grants.d/misbehaving.yaml`";
 
-fn limited(limits: &str) -> Result<Place> {
-    Place::create(&Grant {
+fn limited(limits: &str) -> Result<AttackedNode> {
+    AttackedNode::create(&Grant {
         capabilities: READ,
         limits,
         ..Grant::nothing(PLUGIN)
     })
 }
 
-fn granted(capabilities: &str) -> Result<Place> {
-    Place::create(&Grant {
+fn granted(capabilities: &str) -> Result<AttackedNode> {
+    AttackedNode::create(&Grant {
         capabilities,
         ..Grant::nothing(PLUGIN)
     })
@@ -29,10 +29,10 @@ fn granted(capabilities: &str) -> Result<Place> {
 /// Property: a plugin has its time and no more, in whichever command.
 #[test]
 fn an_endless_loop_ends_with_its_time() -> Result<()> {
-    let place = limited("{ time: 1s }")?;
-    place.ends(json!({ "act": "loop" }), 211, &[&over_time("1s"), GRANT])?;
-    let outcome = place.run("DEL", json!({ "delAct": "loop" }), &[])?;
-    place.assert_ended(&outcome, 211, &[&over_time("1s"), GRANT]);
+    let fixture = limited("{ time: 1s }")?;
+    fixture.ends(json!({ "act": "loop" }), 211, &[&over_time("1s"), GRANT])?;
+    let outcome = fixture.run("DEL", json!({ "delAct": "loop" }), &[])?;
+    fixture.assert_ended(&outcome, 211, &[&over_time("1s"), GRANT]);
     Ok(())
 }
 
@@ -45,8 +45,8 @@ fn memory_is_bounded() -> Result<()> {
 /// Property: a plugin has its calls and no more, and each one that was denied is recorded.
 #[test]
 fn calls_are_bounded() -> Result<()> {
-    let place = limited("{ calls: 50 }")?;
-    place.ends(
+    let fixture = limited("{ calls: 50 }")?;
+    fixture.ends(
         json!({ "act": "flood", "target": "lo" }),
         213,
         &[
@@ -56,7 +56,7 @@ fn calls_are_bounded() -> Result<()> {
         ],
     )?;
     // Every one of them was denied, and every denial is recorded.
-    let denied = place.records("link.get");
+    let denied = fixture.records("link.get");
     assert_eq!(denied.len(), 50, "{denied:#?}");
     assert!(
         denied.iter().all(|record| record["verdict"] == "denied"),
@@ -68,9 +68,9 @@ fn calls_are_bounded() -> Result<()> {
 /// Property: neither a call nor a result hands over more than the limit.
 #[test]
 fn what_crosses_is_bounded() -> Result<()> {
-    let place = limited("{ transfer: 64KiB }")?;
+    let fixture = limited("{ transfer: 64KiB }")?;
     for act in ["hand over", "return"] {
-        place.ends(
+        fixture.ends(
             json!({ "act": act }),
             214,
             &[
@@ -85,10 +85,10 @@ fn what_crosses_is_bounded() -> Result<()> {
 /// Property: whatever ends a plugin is an error of that plugin, and says what it was.
 #[test]
 fn traps_and_panics_are_told() -> Result<()> {
-    let place = limited("{}")?;
-    place.ends(json!({ "act": "trap" }), 210, &["trapped", "unreachable"])?;
-    place.ends(json!({ "act": "exit" }), 210, &["exit"])?;
-    place.ends(
+    let fixture = limited("{}")?;
+    fixture.ends(json!({ "act": "trap" }), 210, &["trapped", "unreachable"])?;
+    fixture.ends(json!({ "act": "exit" }), 210, &["exit"])?;
+    fixture.ends(
         json!({ "act": "sleep" }),
         210,
         &["cannot wait through WASI"],
@@ -98,7 +98,7 @@ fn traps_and_panics_are_told() -> Result<()> {
 /// Property: nothing that an ADD made outlives its failure.
 #[test]
 fn what_was_half_made_is_gone() -> Result<()> {
-    let place = Place::create(&Grant {
+    let fixture = AttackedNode::create(&Grant {
         capabilities: HALF,
         limits: "{ time: 1s }",
         ..Grant::nothing(PLUGIN)
@@ -108,8 +108,8 @@ fn what_was_half_made_is_gone() -> Result<()> {
         ("half and loop", 211),
         ("half and fail", 150),
     ] {
-        place.ends(json!({ "act": act }), code, &[])?;
-        let log = place.node.audit();
+        fixture.ends(json!({ "act": act }), code, &[])?;
+        let log = fixture.node.audit();
         let verdict = |operation: &str, verdict: &str| {
             let is =
                 |r: &&serde_json::Value| r["operation"] == operation && r["verdict"] == verdict;
@@ -135,27 +135,29 @@ fn what_was_half_made_is_gone() -> Result<()> {
 /// In a discipline that stays: what was there before stays as well.
 #[test]
 fn half_made_traffic_control_is_gone() -> Result<()> {
-    let place = granted("{ traffic: [ { namespace: host, links: [half0], verbs: [create] } ] }")?;
-    place.node.ip("link add half0 type veth peer name half1")?;
-    place.node.tools("tc", &[
+    let fixture = granted("{ traffic: [ { namespace: host, links: [half0], verbs: [create] } ] }")?;
+    fixture
+        .node
+        .ip("link add half0 type veth peer name half1")?;
+    fixture.node.tools("tc", &[
         "qdisc add dev half0 root handle 1: htb default 10",
         "class add dev half0 parent 1: classid 1:10 htb rate 8mbit burst 15000",
         "filter add dev half0 parent 1: protocol ip prio 7 u32 match ip dst 10.0.0.0/8 flowid 1:10",
     ])?;
     let shown = || -> Result<Vec<String>> {
         let of_link = ["qdisc show", "class show", "filter show"];
-        let show = |what: &&str| place.node.tool("tc", &format!("{what} dev half0"));
+        let show = |what: &&str| fixture.node.tool("tc", &format!("{what} dev half0"));
         of_link.iter().map(show).collect()
     };
     let before = shown()?;
-    let outcome = place.add(json!({ "act": "half of traffic and trap", "target": "half0" }))?;
+    let outcome = fixture.add(json!({ "act": "half of traffic and trap", "target": "half0" }))?;
     assert_eq!(outcome.error()["code"], 210, "{outcome:?}");
     for (made, undone) in [
         ("traffic.add-qdisc", "traffic.delete-qdisc"),
         ("traffic.add-class", "traffic.delete-class"),
         ("traffic.add-filter", "traffic.delete-filter"),
     ] {
-        let (made, undone) = (place.records(made), place.records(undone));
+        let (made, undone) = (fixture.records(made), fixture.records(undone));
         assert!(
             !made.is_empty() && made.len() == undone.len(),
             "{made:#?} {undone:#?}"
@@ -176,11 +178,11 @@ fn half_made_traffic_control_is_gone() -> Result<()> {
 /// Property: a plugin does not run without end by running itself.
 #[test]
 fn a_plugin_cannot_run_itself_as_its_ipam_plugin() -> Result<()> {
-    let place = granted("{ ipam: [misbehaving] }")?;
-    let outcome = place.add(json!({ "act": "ipam", "ipam": { "type": PLUGIN } }))?;
+    let fixture = granted("{ ipam: [misbehaving] }")?;
+    let outcome = fixture.add(json!({ "act": "ipam", "ipam": { "type": PLUGIN } }))?;
     outcome.told(220, &["an IPAM plugin cannot run an IPAM plugin"]);
-    place.assert_no_residue();
-    let runs = place.records("ipam.run");
+    fixture.assert_no_residue();
+    let runs = fixture.records("ipam.run");
     assert!(
         runs[0]["answer"]
             .to_string()

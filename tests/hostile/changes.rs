@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::Grant;
 
-use super::Place;
+use super::AttackedNode;
 
 const PLUGIN: &str = "misbehaving";
 
@@ -32,13 +32,13 @@ const PARAMETERS: [&str; 4] = [
 const SHARED: &str = "/proc/sys/net/ipv4/ip_default_ttl";
 
 /// A link `victim`, a bridge and another one with a port each, and a link of the host.
-fn place() -> Result<Place> {
-    let place = Place::create(&Grant {
+fn fixture() -> Result<AttackedNode> {
+    let fixture = AttackedNode::create(&Grant {
         capabilities: CHANGE,
         limits: "{ time: 1s }",
         ..Grant::nothing(PLUGIN)
     })?;
-    place.container.ips(&[
+    fixture.container.ips(&[
         "link add br0 type bridge",
         "link add br1 type bridge",
         "link add victim up type veth peer name other",
@@ -48,23 +48,23 @@ fn place() -> Result<Place> {
         "link set port1 master br1",
         "link set victim alias untouched",
     ])?;
-    place
+    fixture
         .node
         .ip("link add shared0 type veth peer name shared1")?;
-    Ok(place)
+    Ok(fixture)
 }
 
 /// All that the guest changes in the container: the links' attributes by their names, and parameters.
-fn state(place: &Place) -> Result<BTreeMap<String, Value>> {
+fn state(fixture: &AttackedNode) -> Result<BTreeMap<String, Value>> {
     let mut state = BTreeMap::new();
-    let links = place.container.ip_json("link show")?;
+    let links = fixture.container.ip_json("link show")?;
     for link in links.as_array().context("a list of links")? {
         let name = link["ifname"].as_str().context("a name")?;
         state.insert(name.to_owned(), attributes(link));
     }
     for parameter in PARAMETERS {
         let path = format!("/proc/sys/{parameter}");
-        let value = place
+        let value = fixture
             .container
             .inside(|| Ok(fs::read_to_string(&path)?))
             .context(parameter)?;
@@ -97,8 +97,8 @@ fn attributes(link: &Value) -> Value {
     Value::Object(attributes)
 }
 
-fn undone(place: &Place, operation: &str) -> Vec<Value> {
-    let mut records = place.records(operation);
+fn undone(fixture: &AttackedNode, operation: &str) -> Vec<Value> {
+    let mut records = fixture.records(operation);
     records.retain(|record| record["verdict"] == "undo");
     records
 }
@@ -111,20 +111,20 @@ fn what_was_changed_in_the_container_is_as_before() -> Result<()> {
         ("change and loop", 211),
         ("change and fail", 150),
     ] {
-        let place = place()?;
-        let before = state(&place)?;
-        let outcome = place.add(json!({ "act": act, "target": "victim" }))?;
+        let fixture = fixture()?;
+        let before = state(&fixture)?;
+        let outcome = fixture.add(json!({ "act": act, "target": "victim" }))?;
         assert_eq!(outcome.error()["code"], code, "{outcome:?}");
-        assert_eq!(state(&place)?, before, "{act}");
-        assert_every_undo_is_recorded(&place);
+        assert_eq!(state(&fixture)?, before, "{act}");
+        assert_every_undo_is_recorded(&fixture);
     }
     Ok(())
 }
 
 /// Each attribute came back, each by an operation in the container that the log has; links that the
 /// guest made were deleted as they were.
-fn assert_every_undo_is_recorded(place: &Place) {
-    let updates = undone(place, "link.update");
+fn assert_every_undo_is_recorded(fixture: &AttackedNode) {
+    let updates = undone(fixture, "link.update");
     let keys: BTreeSet<&str> = updates
         .iter()
         .flat_map(|record| record["arguments"].as_object().into_iter().flatten())
@@ -143,9 +143,9 @@ fn assert_every_undo_is_recorded(place: &Place) {
         "up",
     ];
     assert_eq!(keys, BTreeSet::from(expected), "{updates:#?}");
-    let ports = undone(place, "link.update-port");
+    let ports = undone(fixture, "link.update-port");
     assert_eq!(ports.len(), 2, "{ports:#?}");
-    let writes = undone(place, "sysctl.write");
+    let writes = undone(fixture, "sysctl.write");
     // One of the host as well.
     assert_eq!(writes.len(), 5, "{writes:#?}");
     for record in updates.iter().chain(&ports).chain(&writes) {
@@ -159,8 +159,8 @@ fn assert_every_undo_is_recorded(place: &Place) {
             "{record:#}"
         );
     }
-    assert_eq!(undone(place, "link.delete").len(), 1);
-    let log = place.node.log();
+    assert_eq!(undone(fixture, "link.delete").len(), 1);
+    let log = fixture.node.log();
     let log = log.unwrap_or_default();
     assert!(!log.contains("not undone"), "{log}");
 }
@@ -169,13 +169,13 @@ fn assert_every_undo_is_recorded(place: &Place) {
 /// set back.
 #[test]
 fn of_the_host_parameters_are_as_before_and_links_stay() -> Result<()> {
-    let place = place()?;
-    let outcome = place.add(json!({ "act": "change and trap", "target": "victim" }))?;
+    let fixture = fixture()?;
+    let outcome = fixture.add(json!({ "act": "change and trap", "target": "victim" }))?;
     assert_eq!(outcome.error()["code"], 210, "{outcome:?}");
-    let shared = place.node.ip_json("link show shared0")?;
+    let shared = fixture.node.ip_json("link show shared0")?;
     assert_eq!(shared[0]["mtu"], 1400, "{shared:#}");
     assert_eq!(shared[0]["txqlen"], 7, "{shared:#}");
-    let value = place.node.inside(|| Ok(fs::read_to_string(SHARED)?))?;
+    let value = fixture.node.inside(|| Ok(fs::read_to_string(SHARED)?))?;
     assert_eq!(value, "64\n");
     Ok(())
 }
@@ -183,12 +183,12 @@ fn of_the_host_parameters_are_as_before_and_links_stay() -> Result<()> {
 /// Property: only a failure takes anything back.
 #[test]
 fn what_a_successful_add_changed_stays() -> Result<()> {
-    let place = place()?;
-    let before = state(&place)?;
-    place
+    let fixture = fixture()?;
+    let before = state(&fixture)?;
+    fixture
         .add(json!({ "act": "change", "target": "victim" }))?
         .result();
-    let now = state(&place)?;
+    let now = state(&fixture)?;
     for (name, keys) in [
         ("port0", &["hairpin"][..]),
         ("port1", &["master"]),
@@ -214,18 +214,18 @@ fn what_a_successful_add_changed_stays() -> Result<()> {
 /// The link comes back under another index, and what it had comes back all the same.
 #[test]
 fn what_was_changed_and_moved_is_as_before() -> Result<()> {
-    let place = place()?;
-    let before = state(&place)?;
+    let fixture = fixture()?;
+    let before = state(&fixture)?;
     let index = |link: Value| link[0]["ifindex"].as_u64().context("an index");
-    let was = index(place.container.ip_json("link show victim")?)?;
+    let was = index(fixture.container.ip_json("link show victim")?)?;
     // So that the host has one of that index.
-    place
+    fixture
         .node
         .ip(&format!("link add taken index {was} type bridge"))?;
-    let outcome = place.add(json!({ "act": "move and trap", "target": "victim" }))?;
+    let outcome = fixture.add(json!({ "act": "move and trap", "target": "victim" }))?;
     assert_eq!(outcome.error()["code"], 210, "{outcome:?}");
-    let now = index(place.container.ip_json("link show victim")?)?;
+    let now = index(fixture.container.ip_json("link show victim")?)?;
     assert_ne!(now, was, "it came back under the same index");
-    assert_eq!(state(&place)?, before);
+    assert_eq!(state(&fixture)?, before);
     Ok(())
 }

@@ -172,7 +172,7 @@ fn in_store(write: bool, functions: &[&str]) -> Vec<Value> {
 /// With links on the host and in the container that it could reach for.
 fn puppet(capabilities: &str) -> Result<Puppet> {
     let puppet = Puppet::under(capabilities)?;
-    let (node, container) = (&puppet.place.node, &puppet.place.container);
+    let (node, container) = (&puppet.fixture.node, &puppet.fixture.container);
     for words in [
         "link add victim0 type veth peer name victim1",
         "address add 192.0.2.1/24 dev victim0",
@@ -207,7 +207,7 @@ fn every_function_is_denied_without_a_rule() -> Result<()> {
     let config = json!({ "orders": of_ipam(), "ipam": { "type": "host-local" } });
     let answers = puppet.act_with(config)?;
     assert!(answers.iter().all(|a| a.answer == "220"), "{answers:#?}");
-    assert_eq!(puppet.place.records("ipam.run").len(), 5);
+    assert_eq!(puppet.fixture.records("ipam.run").len(), 5);
     done.extend(tried(&answers));
 
     // A list shows what may be read, and that is nothing.

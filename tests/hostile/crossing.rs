@@ -20,20 +20,20 @@ const SYSCTL: &str =
 /// Property: a trap in whichever export is an error of that call, and of no other.
 #[test]
 fn a_trap_in_each_export_is_told() -> Result<()> {
-    let place = Text {
+    let fixture = Text {
         add: "unreachable",
         others: "unreachable",
         version: "unreachable",
         ..Text::default()
     }
-    .place("{}", "{}")?;
+    .fixture("{}", "{}")?;
     for command in ["ADD", "DEL", "CHECK", "STATUS", "GC"] {
         let attachments =
             json!({ "cni.dev/valid-attachments": [], "prevResult": { "cniVersion": "1.1.0" } });
-        let outcome = place.run(command, attachments, &[])?;
-        place.assert_ended(&outcome, 210, &["trapped", "unreachable"]);
+        let outcome = fixture.run(command, attachments, &[])?;
+        fixture.assert_ended(&outcome, 210, &["trapped", "unreachable"]);
     }
-    place.run("VERSION", json!({}), &[])?.result();
+    fixture.run("VERSION", json!({}), &[])?.result();
     Ok(())
 }
 
@@ -54,11 +54,11 @@ fn an_endless_loop_ends_wherever_it_is() -> Result<()> {
         ..Text::default()
     };
     for text in [start, realloc, after] {
-        let place = text.place("{}", "{ time: 300ms }")?;
+        let fixture = text.fixture("{}", "{ time: 300ms }")?;
         let began = Instant::now();
-        let outcome = place.add(json!({}))?;
+        let outcome = fixture.add(json!({}))?;
         assert!(began.elapsed() < Duration::from_secs(5), "{text:?}");
-        place.assert_ended(&outcome, 211, &[&over_time("300ms")]);
+        fixture.assert_ended(&outcome, 211, &[&over_time("300ms")]);
     }
     Ok(())
 }
@@ -67,7 +67,7 @@ fn an_endless_loop_ends_wherever_it_is() -> Result<()> {
 #[test]
 fn an_endless_loop_inside_a_host_call_ends() -> Result<()> {
     // The request has crossed already when `add` sets the flag.
-    let place = Text {
+    let fixture = Text {
         imports: SYSCTL,
         more: r#"(global $trap (mut i32) (i32.const 0)) (data (i32.const 64) "net.ipv4.ip_forward")"#,
         realloc: "
@@ -82,21 +82,21 @@ fn an_endless_loop_inside_a_host_call_ends() -> Result<()> {
             (call $read (i32.const 0) (i32.const 64) (i32.const 19) (i32.const 2048))",
         ..Text::default()
     }
-    .place("{}", "{ time: 300ms }")?;
-    place.ends(json!({}), 211, &[&over_time("300ms")])?;
-    assert_eq!(place.records("sysctl.read").len(), 1);
+    .fixture("{}", "{ time: 300ms }")?;
+    fixture.ends(json!({}), 211, &[&over_time("300ms")])?;
+    assert_eq!(fixture.records("sysctl.read").len(), 1);
     Ok(())
 }
 
 /// Property: a plugin never has more memory than its limit, not even at first.
 #[test]
 fn four_gibibytes_at_first_are_refused() -> Result<()> {
-    let place = Text {
+    let fixture = Text {
         pages: 65_536,
         ..Text::default()
     }
-    .place("{}", "{}")?;
-    place.ends(json!({}), 212, &[&over_memory("64MiB")])
+    .fixture("{}", "{}")?;
+    fixture.ends(json!({}), 212, &[&over_memory("64MiB")])
 }
 
 /// Property: a text crosses whole and within the limit, however long the plugin says that it is.
@@ -108,15 +108,15 @@ fn a_string_of_a_gibibyte_does_not_cross() -> Result<()> {
         add: "(call $log (i32.const 1) (i32.const 64) (i32.const 0x40000000) (i32.const 0) (i32.const 0))",
         ..Text::default()
     };
-    let place = beyond.place("{}", "{}")?;
-    place.ends(json!({}), 210, &["trapped"])?;
+    let fixture = beyond.fixture("{}", "{}")?;
+    fixture.ends(json!({}), 210, &["trapped"])?;
     // Within it.
     let within = Text {
         pages: 16_400,
         ..beyond
     };
-    let place = within.place("{}", "{ memory: 2GiB }")?;
-    place.ends(
+    let fixture = within.fixture("{}", "{ memory: 2GiB }")?;
+    fixture.ends(
         json!({}),
         214,
         &["handed over more in one call than `limits.transfer: 1MiB`"],
@@ -166,9 +166,13 @@ fn what_the_contract_does_not_have_ends_the_plugin() -> Result<()> {
         a_third_namespace,
         a_handle_of_its_own,
     ] {
-        let place = text.place("{ sysctl: [ {} ], link: [ {} ], store: [ {} ] }", "{}")?;
-        place.ends(json!({}), 210, &["trapped"])?;
-        assert!(place.node.audit().is_empty(), "{:#?}", place.node.audit());
+        let fixture = text.fixture("{ sysctl: [ {} ], link: [ {} ], store: [ {} ] }", "{}")?;
+        fixture.ends(json!({}), 210, &["trapped"])?;
+        assert!(
+            fixture.node.audit().is_empty(),
+            "{:#?}",
+            fixture.node.audit()
+        );
     }
     Ok(())
 }
@@ -192,11 +196,11 @@ fn a_result_that_lies_elsewhere_is_none() -> Result<()> {
             returns,
             ..Text::default()
         };
-        let place = text.place("{}", "{}")?;
-        let outcome = place.add(json!({}))?;
+        let fixture = text.fixture("{}", "{}")?;
+        let outcome = fixture.add(json!({}))?;
         let code = outcome.code();
         assert!([210, 214].contains(&code), "{returns}: {outcome:?}");
-        place.assert_ended(&outcome, code, &[]);
+        fixture.assert_ended(&outcome, code, &[]);
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use super::puppet::{PLUGIN, Puppet};
 /// Installs the plugin once more as `second`, under a grant that lets it run an IPAM plugin.
 fn with_second(capabilities: &str) -> Result<Puppet> {
     let puppet = Puppet::under(capabilities)?;
-    let node = &puppet.place.node;
+    let node = &puppet.fixture.node;
     let file = &component_file(PLUGIN);
     node.weir(&["plugin", "add", file, "--name", "second"])?;
     let grant = Grant {
@@ -45,7 +45,7 @@ fn a_plugin_that_is_not_granted_is_not_run() -> Result<()> {
         assert_eq!(answers.len(), 1, "{named:?}: {answers:#?}");
         assert_eq!(answers[0].answer, "220", "{named:?}: {answers:#?}");
     }
-    let runs = puppet.place.records("ipam.run");
+    let runs = puppet.fixture.records("ipam.run");
     assert_eq!(runs.len(), 8, "{runs:#?}");
     assert!(runs.iter().all(|r| r["verdict"] == "denied"), "{runs:#?}");
     Ok(())
@@ -64,7 +64,7 @@ fn an_empty_name_runs_nothing() -> Result<()> {
         let said = &answers[0].said;
         assert!(said.starts_with("ipam.type: empty"), "{function}: {said}");
     }
-    assert_eq!(puppet.place.records("ipam.run"), [json!(null); 0]);
+    assert_eq!(puppet.fixture.records("ipam.run"), [json!(null); 0]);
     Ok(())
 }
 
@@ -73,7 +73,7 @@ fn an_empty_name_runs_nothing() -> Result<()> {
 fn an_ipam_plugin_runs_no_further_one() -> Result<()> {
     let puppet = with_second("{ ipam: [second] }")?;
     let keys = json!({ "orders": [{ "do": "ipam.add" }], "ipam": { "type": "second" } });
-    puppet.place.add(keys)?.result();
+    puppet.fixture.add(keys)?.result();
     let answers = puppet.said();
     let answered: Vec<&str> = answers.iter().map(|a| a.answer.as_str()).collect();
     assert_eq!(answered, ["220", "ok"], "{answers:#?}");
@@ -81,7 +81,7 @@ fn an_ipam_plugin_runs_no_further_one() -> Result<()> {
         answers[0].said.contains("cannot run an IPAM plugin"),
         "{answers:#?}"
     );
-    let runs = puppet.place.records("ipam.run");
+    let runs = puppet.fixture.records("ipam.run");
     let refused = of_plugin(runs, "second");
     assert_eq!(refused.len(), 1, "{refused:#?}");
     let answer = refused[0]["answer"].to_string();

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::Grant;
 
-use super::Place;
+use super::AttackedNode;
 
 const PLUGIN: &str = "misbehaving";
 
@@ -19,8 +19,8 @@ const ALL: &str = r#"{
       { namespace: container, kinds: [veth], names: ["in*"] } ],
     store: [ {}, { directories: [/srv/many] } ] }"#;
 
-fn place(limits: &str) -> Result<Place> {
-    Place::create(&Grant {
+fn fixture(limits: &str) -> Result<AttackedNode> {
+    AttackedNode::create(&Grant {
         capabilities: ALL,
         limits,
         ..Grant::nothing(PLUGIN)
@@ -29,27 +29,32 @@ fn place(limits: &str) -> Result<Place> {
 
 /// Runs ADD with an act, which must end with this code and this word within so many seconds, and leave nothing.
 #[track_caller]
-fn ends_within(seconds: u64, place: &Place, act: &str, (code, word): (u64, &str)) -> Result<()> {
+fn ends_within(
+    seconds: u64,
+    fixture: &AttackedNode,
+    act: &str,
+    (code, word): (u64, &str),
+) -> Result<()> {
     let began = Instant::now();
-    let outcome = place.add(json!({ "act": act }))?;
+    let outcome = fixture.add(json!({ "act": act }))?;
     let took = began.elapsed();
-    place.assert_ended(&outcome, code, &[word]);
+    fixture.assert_ended(&outcome, code, &[word]);
     assert!(took < Duration::from_secs(seconds), "{took:?}");
     Ok(())
 }
 
 /// The names of the host's pairs.
-fn pairs(place: &Place) -> Result<Vec<String>> {
-    named(place, |_| true)
+fn pairs(fixture: &AttackedNode) -> Result<Vec<String>> {
+    named(fixture, |_| true)
 }
 
 /// Those that have the mark of their owner, which the kernel takes in a second message only.
-fn marked_pairs(place: &Place) -> Result<Vec<String>> {
-    named(place, |link| link["ifalias"].is_string())
+fn marked_pairs(fixture: &AttackedNode) -> Result<Vec<String>> {
+    named(fixture, |link| link["ifalias"].is_string())
 }
 
-fn named(place: &Place, is_meant: fn(&Value) -> bool) -> Result<Vec<String>> {
-    let links = place.node.ip_json("link show type veth")?;
+fn named(fixture: &AttackedNode, is_meant: fn(&Value) -> bool) -> Result<Vec<String>> {
+    let links = fixture.node.ip_json("link show type veth")?;
     let links = links.as_array().context("links")?.iter();
     let mut names: Vec<String> = links
         .filter(|link| is_meant(link))
@@ -64,15 +69,15 @@ fn named(place: &Place, is_meant: fn(&Value) -> bool) -> Result<Vec<String>> {
 /// Property: an invocation makes no more than its grant says, and what it made is gone soon, however much that was.
 #[test]
 fn links_without_end_are_bounded() -> Result<()> {
-    let place = place("{ log: 1MiB }")?;
+    let fixture = fixture("{ log: 1MiB }")?;
     let code_and_word = (215, "than `limits.changes: 1000`");
-    ends_within(30, &place, "pairs without end", code_and_word)?;
+    ends_within(30, &fixture, "pairs without end", code_and_word)?;
     let deleted = |record: &&Value| {
         record["operation"] == "link.delete"
             && record["verdict"] == "undo"
             && record["answer"] == "ok"
     };
-    let records = place.node.audit();
+    let records = fixture.node.audit();
     assert_eq!(records.iter().filter(deleted).count(), 1001);
     Ok(())
 }
@@ -83,18 +88,18 @@ fn links_in_the_time_that_there_is_go_soon() -> Result<()> {
     let code_and_word = (211, "did not finish within its time, `limits.time: 1s`");
     ends_within(
         15,
-        &place("{ time: 1s, calls: 1000000, changes: 1000000 }")?,
+        &fixture("{ time: 1s, calls: 1000000, changes: 1000000 }")?,
         "pairs without end",
         code_and_word,
     )
 }
 
 /// Starts an ADD that makes twenty pairs and goes on, and kills it when they are there.
-fn kill_half_way(place: &Place) -> Result<()> {
-    let call = place.call("ADD", json!({ "act": "some pairs and loop" }));
-    let mut child = place.node.inside(|| call.start())?;
+fn kill_half_way(fixture: &AttackedNode) -> Result<()> {
+    let call = fixture.call("ADD", json!({ "act": "some pairs and loop" }));
+    let mut child = fixture.node.inside(|| call.start())?;
     let began = Instant::now();
-    while marked_pairs(place)?.len() < 20 {
+    while marked_pairs(fixture)?.len() < 20 {
         assert!(
             began.elapsed() < Duration::from_secs(60),
             "it makes no pairs"
@@ -103,17 +108,16 @@ fn kill_half_way(place: &Place) -> Result<()> {
     }
     child.kill()?;
     child.wait()?;
-    assert_eq!(pairs(place)?.len(), 20, "nobody has undone them");
+    assert_eq!(pairs(fixture)?.len(), 20, "nobody has undone them");
     Ok(())
 }
 
 /// Property: what a killed ADD made is found by whose it is, and goes with the next DEL; what is another's stays.
 #[test]
 fn a_del_removes_what_a_killed_add_made() -> Result<()> {
-    let place = place("{}")?;
-    place
-        .node
-        .ip("link add theirs type veth peer name theirs1")?;
+    let fixture = fixture("{}")?;
+    let node = &fixture.node;
+    node.ip("link add theirs type veth peer name theirs1")?;
     let mark = [
         "link",
         "set",
@@ -121,38 +125,36 @@ fn a_del_removes_what_a_killed_add_made() -> Result<()> {
         "alias",
         "hostile other-container eth0",
     ];
-    let marked = place
-        .node
-        .inside(|| Ok(Command::new("ip").args(mark).status()?))?;
+    let marked = node.inside(|| Ok(Command::new("ip").args(mark).status()?))?;
     assert!(marked.success());
-    kill_half_way(&place)?;
-    assert!(place.run("DEL", json!({}), &[])?.succeeded());
-    assert_eq!(pairs(&place)?, [""; 0]);
-    place.node.ip("link show theirs")?;
+    kill_half_way(&fixture)?;
+    assert!(fixture.run("DEL", json!({}), &[])?.succeeded());
+    assert_eq!(pairs(&fixture)?, [""; 0]);
+    node.ip("link show theirs")?;
     Ok(())
 }
 
 /// Property: it goes as well where the plugin's own DEL fails.
 #[test]
 fn a_del_that_fails_removes_what_a_killed_add_made() -> Result<()> {
-    let place = place("{}")?;
-    kill_half_way(&place)?;
-    let failed = place.run("DEL", json!({ "delAct": "trap" }), &[])?;
+    let fixture = fixture("{}")?;
+    kill_half_way(&fixture)?;
+    let failed = fixture.run("DEL", json!({ "delAct": "trap" }), &[])?;
     assert_eq!(failed.error()["code"], 210, "{failed:?}");
-    assert_eq!(pairs(&place)?, [""; 0]);
+    assert_eq!(pairs(&fixture)?, [""; 0]);
     Ok(())
 }
 
 /// Property: GC removes it as well, unless the attachment is there.
 #[test]
 fn a_gc_removes_what_a_killed_add_made() -> Result<()> {
-    let place = place("{}")?;
-    kill_half_way(&place)?;
-    let attachment = json!({ "containerID": place.container.id, "ifname": "eth0" });
+    let fixture = fixture("{}")?;
+    kill_half_way(&fixture)?;
+    let attachment = json!({ "containerID": fixture.container.id, "ifname": "eth0" });
     for (valid, left) in [(json!([attachment]), 20), (json!([]), 0)] {
         let keys = json!({ "cni.dev/valid-attachments": valid });
-        assert!(place.run("GC", keys, &[])?.succeeded());
-        assert_eq!(pairs(&place)?.len(), left);
+        assert!(fixture.run("GC", keys, &[])?.succeeded());
+        assert_eq!(pairs(&fixture)?.len(), left);
     }
     Ok(())
 }
@@ -160,7 +162,7 @@ fn a_gc_removes_what_a_killed_add_made() -> Result<()> {
 /// Property: what a plugin changes and does not commit is kept by the host, which keeps no more than it says.
 #[test]
 fn what_is_not_committed_is_bounded() -> Result<()> {
-    place("{ calls: 1000000 }")?.ends(
+    fixture("{ calls: 1000000 }")?.ends(
         json!({ "act": "put without end" }),
         105,
         &["at most 8388608 bytes"],
@@ -174,7 +176,7 @@ fn rewrites_without_end_end_with_the_time() -> Result<()> {
     let code_and_word = (211, "did not finish within its time, `limits.time: 2s`");
     ends_within(
         6,
-        &place("{ time: 2s, calls: 1000000 }")?,
+        &fixture("{ time: 2s, calls: 1000000 }")?,
         "rewrite without end",
         code_and_word,
     )
@@ -183,9 +185,9 @@ fn rewrites_without_end_end_with_the_time() -> Result<()> {
 /// Property: open stores are files and locks of the host's.
 #[test]
 fn open_stores_are_bounded() -> Result<()> {
-    let place = place("{}")?;
-    fs::create_dir_all(place.node.root().join("srv/many"))?;
-    let outcome = place.add(json!({ "act": "open without end" }))?;
+    let fixture = fixture("{}")?;
+    fs::create_dir_all(fixture.node.root().join("srv/many"))?;
+    let outcome = fixture.add(json!({ "act": "open without end" }))?;
     outcome.refused(105, &["16 stores are open"]);
     Ok(())
 }

@@ -6,10 +6,10 @@ use weir_kit::{Grant, Node, assert_contains, component, house, weir};
 
 use super::imports::smuggle;
 use super::wat::{Text, placed};
-use super::{Place, READ};
+use super::{AttackedNode, READ};
 
-fn place() -> Result<Place> {
-    Place::create(&Grant {
+fn fixture() -> Result<AttackedNode> {
+    AttackedNode::create(&Grant {
         capabilities: READ,
         ..Grant::nothing("misbehaving")
     })
@@ -17,9 +17,9 @@ fn place() -> Result<Place> {
 
 /// The message and the details of a plugin that trapped.
 #[track_caller]
-fn trapped(place: &Place, act: &str) -> Result<(String, String)> {
-    let outcome = place.add(json!({ "act": act }))?;
-    place.assert_ended(&outcome, 210, &[]);
+fn trapped(fixture: &AttackedNode, act: &str) -> Result<(String, String)> {
+    let outcome = fixture.add(json!({ "act": act }))?;
+    fixture.assert_ended(&outcome, 210, &[]);
     let error = outcome.error();
     let text = |key: &str| error[key].as_str().map(str::to_owned).context("text");
     Ok((text("msg")?, text("details")?))
@@ -27,7 +27,7 @@ fn trapped(place: &Place, act: &str) -> Result<(String, String)> {
 
 #[test]
 fn a_panic_is_the_message() -> Result<()> {
-    let (message, _) = trapped(&place()?, "panic")?;
+    let (message, _) = trapped(&fixture()?, "panic")?;
     let begin = "plugin `misbehaving`: panicked at ";
     assert!(message.starts_with(begin), "{message}");
     assert!(message.contains("src/lib.rs:"), "{message}");
@@ -38,7 +38,7 @@ fn a_panic_is_the_message() -> Result<()> {
 
 #[test]
 fn what_it_printed_before_and_its_last_call_are_the_details() -> Result<()> {
-    let (message, details) = trapped(&place()?, "speak and panic")?;
+    let (message, details) = trapped(&fixture()?, "speak and panic")?;
     let end = ": index out of bounds: the len is 3 but the index is 7";
     assert!(message.ends_with(end), "{message}");
     assert_eq!(details, "its last call was `log.write`; the water rises");
@@ -48,7 +48,7 @@ fn what_it_printed_before_and_its_last_call_are_the_details() -> Result<()> {
 /// Property: the plugin chooses the message, which is bounded and drives no terminal.
 #[test]
 fn the_message_of_a_panic_is_bounded_and_printable() -> Result<()> {
-    let (message, details) = trapped(&place()?, "panic at length")?;
+    let (message, details) = trapped(&fixture()?, "panic at length")?;
     assert!(message.contains(r"\u{1b}[2Jthe dam broke xxx"), "{message}");
     assert!(message.ends_with('…'), "{message}");
     assert!(message.chars().count() < 600, "{message}");
@@ -76,7 +76,7 @@ fn a_panic_that_was_logged_is_the_message() -> Result<()> {
             add: "(call $log (i32.const 3) (i32.const 64) (i32.const 19) (i32.const 256) (i32.const 1)) unreachable",
             ..Text::default()
         };
-        text.place("{}", "{ log: 0B }")
+        text.fixture("{}", "{ log: 0B }")
     };
     of_field("panic")?.ends(
         json!({}),
@@ -89,12 +89,12 @@ fn a_panic_that_was_logged_is_the_message() -> Result<()> {
 /// Property: a stack that grew too large is told from other mistakes, whether it is the engine's or in the plugin's memory.
 #[test]
 fn a_stack_overflow_is_told() -> Result<()> {
-    let place = place()?;
-    let (message, _) = trapped(&place, "recurse")?;
+    let fixture = fixture()?;
+    let (message, _) = trapped(&fixture, "recurse")?;
     let begin = "plugin `misbehaving`: overflowed its stack: ";
     assert!(message.starts_with(begin), "{message}");
     // Where it ends is the compiler's choice: with or without the address of the fault.
-    let (message, _) = trapped(&place, "recurse in memory")?;
+    let (message, _) = trapped(&fixture, "recurse in memory")?;
     assert!(message.contains("its stack"), "{message}");
     Ok(())
 }
@@ -116,8 +116,8 @@ fn a_fault_in_memory_is_told_by_its_address() -> Result<()> {
             "plugin `text`: trapped: wasm trap: out of bounds memory access",
         ),
     ] {
-        let place = Text::adding(add).place("{}", "{}")?;
-        let error = place.add(json!({}))?.told(210, &[message]);
+        let fixture = Text::adding(add).fixture("{}", "{}")?;
+        let error = fixture.add(json!({}))?.told(210, &[message]);
         let is_overflow = error["msg"].to_string().contains("stack");
         assert_eq!(is_overflow, message.contains("stack"), "{error:#}");
     }
@@ -126,7 +126,7 @@ fn a_fault_in_memory_is_told_by_its_address() -> Result<()> {
 
 #[test]
 fn a_plugin_that_called_nothing_is_said_to() -> Result<()> {
-    let (message, details) = trapped(&place()?, "trap")?;
+    let (message, details) = trapped(&fixture()?, "trap")?;
     assert_contains(&message, &["plugin `misbehaving`: trapped: "]);
     assert_eq!(details, "it had not called the contract");
     Ok(())
@@ -192,8 +192,8 @@ fn files_and_sockets_point_to_the_contract() -> Result<()> {
 /// Property: a denial says to the caller what was missing, and not the rule that would allow it: the caller may be a tenant.
 #[test]
 fn a_caller_is_not_told_the_rule_that_would_allow_it() -> Result<()> {
-    let place = Place::create(&Grant::nothing("misbehaving"))?;
-    let outcome = place.add(json!({ "act": "read", "target": "lo" }))?;
+    let fixture = AttackedNode::create(&Grant::nothing("misbehaving"))?;
+    let outcome = fixture.add(json!({ "act": "read", "target": "lo" }))?;
     outcome.told(100, &["the grant does not allow"]);
     let said = outcome.said();
     for word in ["spec.capabilities", "verbs: [", "grants.d"] {

@@ -8,7 +8,7 @@ use super::puppet::Puppet;
 
 fn puppet(capabilities: &str) -> Result<Puppet> {
     let puppet = Puppet::under(capabilities)?;
-    let node = &puppet.place.node;
+    let node = &puppet.fixture.node;
     node.tools(
         "nft",
         &[
@@ -71,7 +71,7 @@ fn a_statement_of_one_hook_is_denied_on_another() -> Result<()> {
     ])?;
     let output = apply("out", "postrouting", "drop");
     puppet.assert_each(vec![output], "ok")?;
-    let nft = |words: &str| puppet.place.node.tool("nft", words);
+    let nft = |words: &str| puppet.fixture.node.tool("nft", words);
     let table = nft("list ruleset")?;
     let of_chain = |name: &str| {
         let chain = table
@@ -91,7 +91,7 @@ fn a_statement_of_one_hook_is_denied_on_another() -> Result<()> {
 #[test]
 fn another_table_is_out_of_reach() -> Result<()> {
     let puppet = puppet("{ firewall: [ { namespace: host } ] }")?;
-    let victim = || puppet.place.node.tool("nft", "list table inet victim");
+    let victim = || puppet.fixture.node.tool("nft", "list table inet victim");
     let before = victim()?;
     let jump = |to: &str| json!({ "do": "firewall.apply", "chain": "own", "statement": "jump", "name": to });
     puppet.assert_each(vec![jump("guard")], "not-found")?;
@@ -117,7 +117,7 @@ fn another_table_is_out_of_reach() -> Result<()> {
     });
     puppet.assert_each(vec![comment], "invalid")?;
     assert_eq!(victim()?, before);
-    let tables = puppet.place.node.tool("nft", "list tables")?;
+    let tables = puppet.fixture.node.tool("nft", "list tables")?;
     assert_eq!(tables.lines().count(), 1, "{tables}");
     Ok(())
 }
@@ -129,7 +129,7 @@ fn rules_of_iptables_are_out_of_reach() -> Result<()> {
     let own = "{ firewall: [ { namespace: host, families: [inet], verbs: [read, write] } ] }";
     puppet(own)?.assert_denied(remove())?;
     let puppet = puppet("{ firewall: [ { namespace: host } ] }")?;
-    let node = &puppet.place.node;
+    let node = &puppet.fixture.node;
     node.tools(
         "iptables",
         &[

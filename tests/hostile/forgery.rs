@@ -8,29 +8,29 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use weir_kit::{Grant, Outcome};
 
-use super::Place;
+use super::AttackedNode;
 
-fn forge(place: &Place, what: &str) -> Result<Outcome> {
+fn forge(fixture: &AttackedNode, what: &str) -> Result<Outcome> {
     let forge = format!("FORGE={what};IgnoreUnknown=1");
-    place.run("ADD", json!({}), &[("CNI_ARGS", &forge)])
+    fixture.run("ADD", json!({}), &[("CNI_ARGS", &forge)])
 }
 
-fn place() -> Result<Place> {
-    Place::create(&Grant::nothing("forger"))
+fn fixture() -> Result<AttackedNode> {
+    AttackedNode::create(&Grant::nothing("forger"))
 }
 
 /// Property: what the host passes on is a result of CNI.
 #[test]
 fn a_result_that_can_be_none_is_refused() -> Result<()> {
-    let place = place()?;
+    let fixture = fixture()?;
     let cases = [
         ("prefix", 6, "200"),
         ("interface", 999, "ips[0].interface"),
         ("family", 999, "ips[0].gateway"),
     ];
     for (forged, code, word) in cases {
-        let outcome = forge(&place, forged)?;
-        place.assert_ended(&outcome, code, &["result", word]);
+        let outcome = forge(&fixture, forged)?;
+        fixture.assert_ended(&outcome, code, &["result", word]);
     }
     Ok(())
 }
@@ -38,15 +38,15 @@ fn a_result_that_can_be_none_is_refused() -> Result<()> {
 /// Property: a plugin that claims something has done nothing by that.
 #[test]
 fn a_result_is_never_more_than_words() -> Result<()> {
-    let place = place()?;
+    let fixture = fixture()?;
     // An address that nobody assigned, and an interface that does not exist.
-    let result = forge(&place, "address")?.result();
+    let result = forge(&fixture, "address")?.result();
     assert_eq!(result["ips"][0]["address"], "192.0.2.66/24");
-    let result = forge(&place, "ghost")?.result();
+    let result = forge(&fixture, "ghost")?.result();
     assert_eq!(result["interfaces"][0]["name"], "ghost0");
-    place.assert_no_residue();
+    fixture.assert_no_residue();
     assert!(
-        place.node.audit().is_empty(),
+        fixture.node.audit().is_empty(),
         "it did nothing, and nothing is recorded"
     );
     Ok(())
@@ -55,9 +55,9 @@ fn a_result_is_never_more_than_words() -> Result<()> {
 /// Property: a result speaks of this container or of the host, and of no third namespace.
 #[test]
 fn a_sandbox_that_is_not_the_containers_is_refused() -> Result<()> {
-    let place = place()?;
-    let outcome = forge(&place, "sandbox")?;
-    place.assert_ended(&outcome, 999, &["interfaces[0].sandbox", "/proc/1/ns/net"]);
+    let fixture = fixture()?;
+    let outcome = forge(&fixture, "sandbox")?;
+    fixture.assert_ended(&outcome, 999, &["interfaces[0].sandbox", "/proc/1/ns/net"]);
     Ok(())
 }
 
@@ -66,9 +66,9 @@ fn a_sandbox_that_is_not_the_containers_is_refused() -> Result<()> {
 /// CNI knows no error 0: to libcni it would be none.
 #[test]
 fn an_error_without_a_code_gets_one() -> Result<()> {
-    let place = place()?;
-    let outcome = forge(&place, "code")?;
-    place.assert_ended(&outcome, 999, &["an error that is none"]);
+    let fixture = fixture()?;
+    let outcome = forge(&fixture, "code")?;
+    fixture.assert_ended(&outcome, 999, &["an error that is none"]);
     Ok(())
 }
 
@@ -77,8 +77,8 @@ fn an_error_without_a_code_gets_one() -> Result<()> {
 /// `version` is answered by the host, whatever the plugin says of itself.
 #[test]
 fn version_is_the_hosts() -> Result<()> {
-    let place = place()?;
-    let printed = place.run("VERSION", json!({}), &[])?.result();
+    let fixture = fixture()?;
+    let printed = fixture.run("VERSION", json!({}), &[])?.result();
     let supported = [
         "0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0",
     ];

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::puppet::Puppet;
 use super::wat::{Text, put_grant};
-use super::{Place, over_time};
+use super::{AttackedNode, over_time};
 
 const KIB: usize = 1 << 10;
 
@@ -27,7 +27,7 @@ fn the_calls_are_counted_to_the_last() -> Result<()> {
     }
     let outcome = puppet.run(vec![calls(21)], "")?;
     puppet
-        .place
+        .fixture
         .assert_ended(&outcome, 213, &["than `limits.calls: 20`"]);
     Ok(())
 }
@@ -41,11 +41,11 @@ fn what_a_call_hands_over_is_counted_to_the_last_byte() -> Result<()> {
     for allowed in [64 * KIB - 1, 64 * KIB] {
         puppet.assert_denied(vec![write(allowed)])?;
     }
-    let known = puppet.place.node.audit().len();
+    let known = puppet.fixture.node.audit().len();
     let outcome = puppet.run(vec![write(64 * KIB + 1)], "")?;
     let words = ["handed over more in one call than `limits.transfer: 64KiB`"];
-    puppet.place.assert_ended(&outcome, 214, &words);
-    assert_eq!(puppet.place.node.audit().len(), known, "it was not made");
+    puppet.fixture.assert_ended(&outcome, 214, &words);
+    assert_eq!(puppet.fixture.node.audit().len(), known, "it was not made");
     Ok(())
 }
 
@@ -59,12 +59,12 @@ fn an_error_is_counted_to_the_last_byte() -> Result<()> {
     }
     let outcome = puppet.run(Vec::new(), &"e".repeat(64 * KIB + 1))?;
     let words = ["handed over more in one call than `limits.transfer: 64KiB`"];
-    puppet.place.assert_ended(&outcome, 214, &words);
+    puppet.fixture.assert_ended(&outcome, 214, &words);
     Ok(())
 }
 
-fn log(place: &Place) -> Result<Vec<String>> {
-    let path = place.node.root().join("var/log/weir/weir.log");
+fn log(fixture: &AttackedNode) -> Result<Vec<String>> {
+    let path = fixture.node.root().join("var/log/weir/weir.log");
     let text = fs::read_to_string(&path).unwrap_or_default();
     let _ = fs::remove_file(path);
     Ok(text.lines().map(str::to_owned).collect())
@@ -77,14 +77,14 @@ fn the_log_is_counted_to_the_last_byte() -> Result<()> {
     let puppet = puppet("{ log: 1MiB }")?;
     let lines = || vec![json!({ "do": "store.open" }); 4];
     puppet.run(lines(), "")?.result();
-    let written = log(&puppet.place)?;
+    let written = log(&puppet.fixture)?;
     assert_eq!(written.len(), 4, "{written:#?}");
     // All alike, with the byte that ends them.
     let bytes = written[0].len() + 1;
     for (limit, kept) in [(3 * bytes - 1, 2), (3 * bytes, 3), (3 * bytes + 1, 3)] {
         puppet.grant("{}", &format!("{{ log: {limit}B }}"))?;
         puppet.run(lines(), "")?.result();
-        let written = log(&puppet.place)?;
+        let written = log(&puppet.fixture)?;
         let last = written.last().context("a line")?;
         let dropped = format!("{} lines exceeded the grant's limit", 4 - kept);
         assert!(last.contains(&dropped), "{limit}: {written:#?}");
@@ -105,7 +105,7 @@ fn a_record_of_the_audit_log_is_bounded() -> Result<()> {
         json!({ "do": "firewall.apply", "chain": "own", "statement": "accept", "many": 5000 }),
     ];
     puppet.assert_denied(orders.into())?;
-    let records = puppet.place.node.audit();
+    let records = puppet.fixture.node.audit();
     records.iter().for_each(assert_bounded);
     assert_eq!(
         records[0]["arguments"]["key"], "net.x",
@@ -136,7 +136,7 @@ fn a_shortened_record_says_of_what_it_is() -> Result<()> {
     const ALL: &str = "{ firewall: [ {} ], neighbour: [ {} ] }";
     let puppet = Puppet::limited(ALL, "{ log: 1MiB }")?;
     puppet
-        .place
+        .fixture
         .node
         .ip("link add own0 type veth peer name own1")?;
     let rules = |many: u64| {
@@ -148,7 +148,7 @@ fn a_shortened_record_says_of_what_it_is() -> Result<()> {
     // Which are not the link's, so that the kernel layer refuses them: the gate has allowed it.
     let announced = json!({ "do": "neighbour.announce", "link": "own0", "many": 5000 });
     puppet.assert_each(vec![announced], "invalid")?;
-    let records = puppet.place.node.audit();
+    let records = puppet.fixture.node.audit();
     assert_eq!(records.len(), 4, "{records:#?}");
     for record in &records {
         assert_bounded(record);
@@ -176,18 +176,18 @@ fn a_shortened_record_says_of_what_it_is() -> Result<()> {
 fn the_memory_is_counted_to_the_last_page() -> Result<()> {
     let fifteen_more =
         "(if (i32.eq (memory.grow (i32.const 15)) (i32.const -1)) (then unreachable))";
-    let place = Text::adding(fifteen_more).place("{}", "{}")?;
+    let fixture = Text::adding(fifteen_more).fixture("{}", "{}")?;
     for (pages, fits) in [(15, false), (16, true), (17, true)] {
         put_grant(
-            &place.node,
+            &fixture.node,
             "{}",
             &format!("{{ memory: {}KiB }}", 64 * pages),
         )?;
-        let outcome = place.add(json!({}))?;
+        let outcome = fixture.add(json!({}))?;
         if fits {
             drop(outcome.result())
         } else {
-            place.assert_ended(&outcome, 212, &["needed more memory than"])
+            fixture.assert_ended(&outcome, 212, &["needed more memory than"])
         }
     }
     Ok(())
@@ -204,13 +204,13 @@ fn the_time_is_kept() -> Result<()> {
                 (br_if $turns (i32.ne (local.get $turn) (i32.const 200000000))))",
         ..Text::default()
     };
-    let place = turns.place("{}", "{ time: 60s }")?;
+    let fixture = turns.fixture("{}", "{ time: 60s }")?;
     let began = Instant::now();
-    place.add(json!({}))?.result();
+    fixture.add(json!({}))?.result();
     let needed = began.elapsed();
-    put_grant(&place.node, "{}", "{ time: 1ms }")?;
+    put_grant(&fixture.node, "{}", "{ time: 1ms }")?;
     let began = Instant::now();
-    place.ends(json!({}), 211, &[&over_time("1ms")])?;
+    fixture.ends(json!({}), 211, &[&over_time("1ms")])?;
     assert!(began.elapsed() < needed + Duration::from_secs(1));
     Ok(())
 }
@@ -220,7 +220,7 @@ fn the_time_is_kept() -> Result<()> {
 fn an_answer_larger_than_the_plugins_memory_ends_it() -> Result<()> {
     let puppet = Puppet::limited("{ store: [ {} ] }", "{ memory: 2MiB }")?;
     let store = puppet
-        .place
+        .fixture
         .node
         .root()
         .join("var/lib/weir/stores/puppet/hostile");

@@ -41,7 +41,7 @@ fn a_granted_link_is_not_renamed_into_a_protected_name_and_back() -> Result<()> 
 fn a_link_that_changes_kind_is_judged_as_what_it_is() -> Result<()> {
     let grant = "{ link: [ { namespace: host, kinds: [veth], names: [swap0] } ] }";
     let puppet = puppet(grant)?;
-    let node = &puppet.place.node;
+    let node = &puppet.fixture.node;
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let swapper = scope.spawn(|| -> Result<u32> {
@@ -66,7 +66,7 @@ fn a_link_that_changes_kind_is_judged_as_what_it_is() -> Result<()> {
         assert_eq!(times, 3000);
         anyhow::Ok(())
     })?;
-    for record in puppet.place.records("link.update") {
+    for record in puppet.fixture.records("link.update") {
         let kind = &record["arguments"]["link"]["kind"];
         let expected = match kind.as_str() {
             // Its alias is not a plugin's to set.
@@ -93,9 +93,9 @@ fn of_links_that_go_together_each_is_judged() -> Result<()> {
 
     let deleted = vec![together("own0", "own1"), together("own0", "own1")];
     puppet.assert_each(deleted, "ok")?;
-    let left = puppet.place.node.ip("link")?;
+    let left = puppet.fixture.node.ip("link")?;
     assert!(!left.contains("own") && left.contains("nic0"), "{left}");
-    let records = puppet.place.records("link.delete");
+    let records = puppet.fixture.records("link.delete");
     let done = records.iter().filter(|record| record["answer"] == "ok");
     let names: Vec<_> = done
         .map(|record| record["arguments"]["link"]["name"].clone())
@@ -114,7 +114,7 @@ fn links_that_go_together_are_counted() -> Result<()> {
     puppet.assert_each(vec![absent(256)], "ok")?;
     let outcome = puppet.run(vec![absent(256), absent(256)], "")?;
     let limit = "made more calls of host functions than `limits.calls: 500`";
-    puppet.place.assert_ended(&outcome, 213, &[limit]);
+    puppet.fixture.assert_ended(&outcome, 213, &[limit]);
     Ok(())
 }
 

@@ -54,14 +54,14 @@ const DEFAULT_MEMORY: u64 = 64 << 20;
 const HOSTS_OWN: u64 = 32 << 20;
 
 /// A node with a hostile plugin under a grant, and a container.
-pub struct Place {
+pub struct AttackedNode {
     pub node: Node,
     pub container: Container,
     plugin: String,
     before: State,
 }
 
-impl Place {
+impl AttackedNode {
     pub fn create(grant: &Grant<'_>) -> Result<Self> {
         let node = Node::create()?;
         node.install_with(grant)?;
@@ -174,7 +174,7 @@ impl Place {
     }
 }
 
-/// May make what [`Place`]'s guest makes half-way.
+/// May make what [`AttackedNode`]'s guest makes half-way.
 pub const HALF: &str = r#"{
     link: [
       { namespace: host, kinds: [veth], names: [half0], verbs: [create, read, delete] },

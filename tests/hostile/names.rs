@@ -10,7 +10,7 @@ const OWN: &str = r#"{ link: [ { namespace: host, names: ["own*"] } ] }"#;
 fn puppet() -> Result<Puppet> {
     let puppet = Puppet::under(OWN)?;
     puppet
-        .place
+        .fixture
         .node
         .ip("link add nic0 type veth peer name nic1")?;
     Ok(puppet)
@@ -21,7 +21,7 @@ fn puppet() -> Result<Puppet> {
 fn an_alternative_name_opens_no_link() -> Result<()> {
     let puppet = puppet()?;
     puppet
-        .place
+        .fixture
         .node
         .ip("link property add dev nic0 altname own7")?;
     let before = puppet.whole()?;
@@ -93,7 +93,7 @@ fn a_missing_link_is_denied_like_one_that_is_there() -> Result<()> {
     for grant in ["{}", OWN, elsewhere] {
         let puppet = Puppet::under(grant)?;
         puppet
-            .place
+            .fixture
             .node
             .ip("link add nic0 type veth peer name nic1")?;
         let told = |link: &str| -> Result<Vec<String>> {
@@ -174,7 +174,7 @@ fn about(link: &str) -> Vec<Value> {
 #[test]
 fn a_link_named_by_its_number_stays_unknown() -> Result<()> {
     let puppet = puppet()?;
-    let index = puppet.place.node.ip_json("link show nic0")?[0]["ifindex"].clone();
+    let index = puppet.fixture.node.ip_json("link show nic0")?[0]["ifindex"].clone();
     let orders = [
         "link.get",
         "link.delete",
@@ -194,7 +194,7 @@ fn a_link_named_by_its_number_stays_unknown() -> Result<()> {
             assert!(!answer.said.contains(secret), "{answer:#?}");
         }
     }
-    let deletions = puppet.place.records("link.delete");
+    let deletions = puppet.fixture.records("link.delete");
     assert_eq!(deletions[0]["arguments"]["link"]["name"], "nic0");
     Ok(())
 }

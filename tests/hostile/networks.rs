@@ -172,7 +172,7 @@ fn more_than_an_attribute_holds_is_refused() -> Result<()> {
 #[test]
 fn addresses_routes_and_neighbours_go_with_a_failed_add() -> Result<()> {
     let puppet = puppet("{ address: [ {} ], route: [ {} ], neighbour: [ {} ] }")?;
-    let node = &puppet.place.node;
+    let node = &puppet.fixture.node;
     let known = "neighbour add 192.0.2.8 lladdr 02:00:00:00:00:08 dev own0 nud permanent";
     node.ip(known)?;
     node.ip("neighbour add proxy 192.0.2.7 dev own0")?;
@@ -213,7 +213,7 @@ fn addresses_routes_and_neighbours_go_with_a_failed_add() -> Result<()> {
 #[test]
 fn a_route_that_replaced_ones_own_goes_with_a_failed_add() -> Result<()> {
     let puppet = puppet("{ route: [ {} ] }")?;
-    let node = &puppet.place.node;
+    let node = &puppet.fixture.node;
     node.ip("address add fd07::1/64 dev own0 nodad")?;
     node.ip("route add 10.12.0.0/16 via 192.0.2.2")?;
     let via = |function: &str, to: &str, gateway: &str| {
@@ -306,7 +306,7 @@ fn policy_rules_that_the_kernel_would_misunderstand_are_refused() -> Result<()> 
 #[test]
 fn policy_rules_go_with_a_failed_add() -> Result<()> {
     let puppet = puppet("{ policy-rule: [ {} ] }")?;
-    let container = &puppet.place.container;
+    let container = &puppet.fixture.container;
     container.ip("rule add from 10.7.0.1 table 100")?;
     container.ip("rule add from 10.7.0.1 table 100 priority 7")?;
     let orders = vec![

@@ -7,18 +7,18 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use weir_kit::Grant;
 
-use super::Place;
+use super::AttackedNode;
 use super::puppet::Puppet;
 
-fn place(limits: &str) -> Result<Place> {
-    Place::create(&Grant {
+fn fixture(limits: &str) -> Result<AttackedNode> {
+    AttackedNode::create(&Grant {
         limits,
         ..Grant::nothing("misbehaving")
     })
 }
 
-fn log(place: &Place) -> Vec<Value> {
-    let text = place.node.log();
+fn log(fixture: &AttackedNode) -> Vec<Value> {
+    let text = fixture.node.log();
     let text = text.unwrap_or_default();
     text.lines()
         .map(|line| serde_json::from_str(line).expect("JSON Lines"))
@@ -28,8 +28,8 @@ fn log(place: &Place) -> Vec<Value> {
 /// Property: standard output carries one document, and it is not the plugin's.
 #[test]
 fn what_a_plugin_prints_goes_to_the_log() -> Result<()> {
-    let place = place("{}")?;
-    let outcome = place.add(json!({ "act": "print" }))?;
+    let fixture = fixture("{}")?;
+    let outcome = fixture.add(json!({ "act": "print" }))?;
     assert!(
         outcome
             .result()
@@ -39,7 +39,7 @@ fn what_a_plugin_prints_goes_to_the_log() -> Result<()> {
     );
     assert!(!outcome.stdout.contains("1.0.0"), "{outcome:?}");
     assert!(outcome.stderr.is_empty(), "{outcome:?}");
-    let log = log(&place);
+    let log = log(&fixture);
     assert_eq!(log.len(), 1, "{log:#?}");
     let message = log[0]["message"].to_string();
     assert!(message.contains("written to standard error"), "{message}");
@@ -50,11 +50,11 @@ fn what_a_plugin_prints_goes_to_the_log() -> Result<()> {
 /// Property: a plugin does not fill the disk with its lines.
 #[test]
 fn the_log_is_bounded() -> Result<()> {
-    let place = place("{ log: 16KiB }")?;
-    place.add(json!({ "act": "log much" }))?.result();
-    let size = fs::metadata(place.node.root().join("var/log/weir/weir.log"))?.len();
+    let fixture = fixture("{ log: 16KiB }")?;
+    fixture.add(json!({ "act": "log much" }))?.result();
+    let size = fs::metadata(fixture.node.root().join("var/log/weir/weir.log"))?.len();
     assert!(size <= 17 << 10, "{size} bytes in the log");
-    let log = log(&place);
+    let log = log(&fixture);
     let last = log.last().expect("something is in the log");
     let dropped = format!(
         "{} lines exceeded the grant's limit",
@@ -67,8 +67,8 @@ fn the_log_is_bounded() -> Result<()> {
 /// Property: nor with what it prints.
 #[test]
 fn a_flood_on_standard_output_is_bounded() -> Result<()> {
-    let place = place("{ log: 16KiB }")?;
-    let outcome = place.add(json!({ "act": "print much" }))?;
+    let fixture = fixture("{ log: 16KiB }")?;
+    let outcome = fixture.add(json!({ "act": "print much" }))?;
     let error = outcome.error();
     assert_eq!(error["code"], 210, "{error:#}");
     assert!(
@@ -76,18 +76,18 @@ fn a_flood_on_standard_output_is_bounded() -> Result<()> {
         "{} bytes of error",
         outcome.stdout.len()
     );
-    place.assert_no_residue();
+    fixture.assert_no_residue();
     Ok(())
 }
 
 /// Property: a plugin's text does nothing to the terminal in which it is read.
 #[test]
 fn nothing_drives_the_terminal() -> Result<()> {
-    let place = place("{}")?;
-    let outcome = place.add(json!({ "act": "drive the terminal" }))?;
-    place.assert_ended(&outcome, 150, &["]0;owned", "title", "forged line"]);
+    let fixture = fixture("{}")?;
+    let outcome = fixture.add(json!({ "act": "drive the terminal" }))?;
+    fixture.assert_ended(&outcome, 150, &["]0;owned", "title", "forged line"]);
     let error = outcome.error();
-    let log = log(&place);
+    let log = log(&fixture);
     let texts = [
         &error["msg"],
         &error["details"],
@@ -128,9 +128,10 @@ fn nothing_in_the_audit_log_drives_the_terminal() -> Result<()> {
     let many = orders.len();
     puppet.assert_denied(orders.into())?;
     for log in ["audit.jsonl", "weir.log"] {
-        let written = fs::read_to_string(puppet.place.node.root().join("var/log/weir").join(log))?;
+        let written =
+            fs::read_to_string(puppet.fixture.node.root().join("var/log/weir").join(log))?;
         let (mark, others) = match log {
-            "audit.jsonl" => ("\"seq\":", puppet.place.node.events().len()),
+            "audit.jsonl" => ("\"seq\":", puppet.fixture.node.events().len()),
             _ => ("\"message\":", 0),
         };
         let records = written.lines().filter(|line| line.contains(mark));
@@ -141,7 +142,7 @@ fn nothing_in_the_audit_log_drives_the_terminal() -> Result<()> {
             .any(|line| line.chars().any(|c| c.is_control() || turns(c)));
         assert!(!driven, "{log}: {written:?}");
     }
-    let record = &puppet.place.records("sysctl.write")[0];
+    let record = &puppet.fixture.records("sysctl.write")[0];
     assert_eq!(record["arguments"]["value"], text, "it is told as it was");
     Ok(())
 }

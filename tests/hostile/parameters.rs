@@ -88,7 +88,7 @@ fn a_value_that_only_reads_like_a_granted_one_is_denied() -> Result<()> {
 #[test]
 fn a_devices_name_leads_nowhere_else() -> Result<()> {
     let puppet = Puppet::under("{ device: [ {} ] }")?;
-    let root = puppet.place.node.root().join("sys");
+    let root = puppet.fixture.node.root().join("sys");
     let card = root.join("devices/pci0000:00/0000:00:1f.6");
     fs::create_dir_all(card.join("net/nic0"))?;
     for directory in ["bus/pci/devices", "bus/auxiliary/devices", "class/net"] {

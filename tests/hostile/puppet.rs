@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use weir_kit::{Grant, Outcome, State};
 
-use super::Place;
+use super::AttackedNode;
 
 /// The plugin's name.
 pub const PLUGIN: &str = "puppet";
@@ -16,7 +16,7 @@ const LIMITS: &str = "{ log: 16MiB, calls: 100000 }";
 
 /// A place with the plugin in it.
 pub struct Puppet {
-    pub place: Place,
+    pub fixture: AttackedNode,
 }
 
 /// What one order answered, and how often.
@@ -41,18 +41,18 @@ impl Puppet {
     /// Under a grant of these capabilities, on a node with these links, as words of `ip`.
     pub fn among(capabilities: &str, links: &[&str]) -> Result<Self> {
         let puppet = Self::under(capabilities)?;
-        puppet.place.node.tools("ip", links)?;
+        puppet.fixture.node.tools("ip", links)?;
         Ok(puppet)
     }
 
     /// Under a grant of these capabilities and limits.
     pub fn limited(capabilities: &str, limits: &str) -> Result<Self> {
-        let place = Place::create(&Grant {
+        let fixture = AttackedNode::create(&Grant {
             capabilities,
             limits,
             ..Grant::nothing(PLUGIN)
         })?;
-        Ok(Self { place })
+        Ok(Self { fixture })
     }
 
     /// Puts another grant of these capabilities and limits in force.
@@ -62,9 +62,9 @@ impl Puppet {
             limits,
             ..Grant::nothing(PLUGIN)
         };
-        let digest = self.place.node.digest(PLUGIN)?;
+        let digest = self.fixture.node.digest(PLUGIN)?;
         let document = grant.document(&digest);
-        self.place.node.put_grant("puppet.yaml", &document)
+        self.fixture.node.put_grant("puppet.yaml", &document)
     }
 
     /// Runs an ADD that carries these orders out and must succeed. Returns the answers in their order.
@@ -77,13 +77,13 @@ impl Puppet {
     #[track_caller]
     pub fn act_with(&self, keys: Value) -> Result<Vec<Answer>> {
         let known = self.said().len();
-        self.place.add(keys)?.result();
+        self.fixture.add(keys)?.result();
         Ok(self.said().split_off(known))
     }
 
     /// Runs an ADD that carries these orders out and ends as told: `trap`, or with an error.
     pub fn run(&self, orders: Vec<Value>, end: &str) -> Result<Outcome> {
-        self.place.add(json!({ "orders": orders, "end": end }))
+        self.fixture.add(json!({ "orders": orders, "end": end }))
     }
 
     /// Carries orders out one by one and fails unless each has this answer.
@@ -101,7 +101,7 @@ impl Puppet {
     /// node and the container are as they were.
     #[track_caller]
     pub fn assert_denied(&self, orders: Vec<Value>) -> Result<Vec<Answer>> {
-        let known = self.place.node.audit().len();
+        let known = self.fixture.node.audit().len();
         let before = self.whole()?;
         let answers = self.act(orders)?;
         for answer in &answers {
@@ -111,7 +111,7 @@ impl Puppet {
             assert!(answer.answer == "denied" || is_hidden, "{answer:#?}");
         }
         assert_eq!(self.whole()?, before, "something has changed");
-        let records = self.place.node.audit().split_off(known);
+        let records = self.fixture.node.audit().split_off(known);
         assert_eq!(records.len(), answers.len(), "{records:#?}");
         for record in &records {
             assert_eq!(record["verdict"], "denied", "{record:#}");
@@ -133,9 +133,9 @@ impl Puppet {
 
     /// All that is on the node, and the container's links, addresses, routes and policy rules.
     pub fn whole(&self) -> Result<(State, Value, String, String)> {
-        let container = &self.place.container;
+        let container = &self.fixture.container;
         Ok((
-            State::of(&self.place.node)?,
+            State::of(&self.fixture.node)?,
             container.ip_json("address show")?,
             container.ip("route show table all")?,
             container.ip("rule show")? + &container.ip("-6 rule show")?,
@@ -144,7 +144,7 @@ impl Puppet {
 
     /// All answers so far.
     pub fn said(&self) -> Vec<Answer> {
-        let path = self.place.node.root().join("var/log/weir/weir.log");
+        let path = self.fixture.node.root().join("var/log/weir/weir.log");
         let text = fs::read_to_string(path).unwrap_or_default();
         let lines = text.lines();
         let values = lines.map(|line| serde_json::from_str(line).expect("JSON Lines"));

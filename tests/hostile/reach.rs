@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use weir_kit::{Grant, Node, State, weir};
 
-use super::{Place, READ};
+use super::{AttackedNode, READ};
 
 /// The operations that `examples/hostile` attempts, at least one of each capability.
 const ATTEMPTED: [&str; 11] = [
@@ -87,21 +87,21 @@ fn every_attempt_is_denied_and_recorded() -> Result<()> {
 /// Property: a name is a name, also where it replaces a placeholder.
 #[test]
 fn names_are_taken_literally() -> Result<()> {
-    let place = Place::create(&Grant {
+    let fixture = AttackedNode::create(&Grant {
         capabilities: READ,
         ..Grant::nothing("misbehaving")
     })?;
-    place.container.ip("link set lo name victim")?;
+    fixture.container.ip("link set lo name victim")?;
     // All are interface names that the kernel takes, and patterns that would match `victim`.
     for ifname in ["*", "v*", "[a-z]*", "?ictim", "{network}", "{ifname}", "**"] {
         let read = json!({ "act": "read", "target": "victim" });
-        let outcome = place.run("ADD", read, &[("CNI_IFNAME", ifname)])?;
+        let outcome = fixture.run("ADD", read, &[("CNI_IFNAME", ifname)])?;
         assert_eq!(outcome.code(), 100, "{ifname}: {outcome:?}");
     }
     let network = json!({ "act": "read", "target": "victim", "name": "victim" });
-    let outcome = place.run("ADD", network, &[("CNI_IFNAME", "{network}")])?;
+    let outcome = fixture.run("ADD", network, &[("CNI_IFNAME", "{network}")])?;
     assert_eq!(outcome.code(), 100, "{outcome:?}");
-    let denied = place.records("link.get");
+    let denied = fixture.records("link.get");
     assert_eq!(denied.len(), 8, "{denied:#?}");
     assert!(
         denied.iter().all(|record| record["verdict"] == "denied"),
@@ -109,7 +109,7 @@ fn names_are_taken_literally() -> Result<()> {
     );
 
     let read = json!({ "act": "read", "target": "victim" });
-    place
+    fixture
         .run("ADD", read, &[("CNI_IFNAME", "victim")])?
         .result();
     Ok(())
@@ -142,21 +142,21 @@ const NEAR_TRAFFIC: &str = r#"{
 #[test]
 fn every_operation_on_traffic_is_denied() -> Result<()> {
     for capabilities in [READ, NEAR_TRAFFIC] {
-        let place = Place::create(&Grant {
+        let fixture = AttackedNode::create(&Grant {
             capabilities,
             ..Grant::nothing("misbehaving")
         })?;
-        place
+        fixture
             .add(json!({ "act": "reach for traffic", "target": "lo" }))?
             .result();
         for operation in ON_TRAFFIC {
-            let records = place.records(operation);
+            let records = fixture.records(operation);
             assert!(!records.is_empty(), "{operation} was not tried");
             for record in records {
                 assert_eq!(record["verdict"], "denied", "{record:#}");
             }
         }
-        place.assert_no_residue();
+        fixture.assert_no_residue();
     }
     Ok(())
 }
@@ -166,16 +166,16 @@ fn every_operation_on_traffic_is_denied() -> Result<()> {
 /// A grant for the link that packets come from says nothing of the one that they would go to.
 #[test]
 fn a_redirect_needs_its_target() -> Result<()> {
-    let place = Place::create(&Grant {
+    let fixture = AttackedNode::create(&Grant {
         capabilities: "{ traffic: [ { namespace: host, links: [reach0] } ] }",
         ..Grant::nothing("misbehaving")
     })?;
-    place
+    fixture
         .node
         .ip("link add reach0 type veth peer name reach1")?;
-    let outcome = place.add(json!({ "act": "reach for a redirect", "target": "reach0" }))?;
+    let outcome = fixture.add(json!({ "act": "reach for a redirect", "target": "reach0" }))?;
     outcome.told(100, &["create `mirred` on link `lo` in host"]);
-    let denied = &place.records("traffic.add-filter")[0];
+    let denied = &fixture.records("traffic.add-filter")[0];
     assert!(
         denied["requirement"]
             .to_string()
@@ -183,9 +183,15 @@ fn a_redirect_needs_its_target() -> Result<()> {
         "{denied:#}"
     );
     // The discipline that it was allowed to make is gone again.
-    assert_eq!(place.records("traffic.add-qdisc")[0]["verdict"], "allowed");
-    assert_eq!(place.records("traffic.delete-qdisc")[0]["verdict"], "undo");
-    let shown = place.node.tool("tc", "qdisc show dev reach0")?;
+    assert_eq!(
+        fixture.records("traffic.add-qdisc")[0]["verdict"],
+        "allowed"
+    );
+    assert_eq!(
+        fixture.records("traffic.delete-qdisc")[0]["verdict"],
+        "undo"
+    );
+    let shown = fixture.node.tool("tc", "qdisc show dev reach0")?;
     assert!(!shown.contains("ingress"), "{shown}");
     Ok(())
 }

@@ -15,7 +15,10 @@ const PARAMETER: &str = "net.ipv4.ip_default_ttl";
 const FILE: &str = "/proc/sys/net/ipv4/ip_default_ttl";
 
 fn value(puppet: &Puppet) -> Result<String> {
-    let read = puppet.place.node.inside(|| Ok(fs::read_to_string(FILE)?))?;
+    let read = puppet
+        .fixture
+        .node
+        .inside(|| Ok(fs::read_to_string(FILE)?))?;
     Ok(read.trim().to_owned())
 }
 
@@ -26,9 +29,9 @@ fn denials_without_end_are_counted() -> Result<()> {
     let long = "x".repeat(4000);
     let orders = json!({ "do": "sysctl.write", "key": long, "value": long, "times": 3000 });
     puppet.act(vec![orders])?;
-    let denied = puppet.place.records("sysctl.write");
+    let denied = puppet.fixture.records("sysctl.write");
     assert_eq!(denied.len(), 100);
-    let events = puppet.place.node.events();
+    let events = puppet.fixture.node.events();
     let further = events
         .iter()
         .find(|event| event["operation"] == "denial.further");
@@ -39,7 +42,7 @@ fn denials_without_end_are_counted() -> Result<()> {
         "{further:#}"
     );
     assert_eq!(further["verdict"], "denied");
-    let size = fs::metadata(puppet.place.node.audit_log())?.len();
+    let size = fs::metadata(puppet.fixture.node.audit_log())?.len();
     assert!(size < 2 << 20, "{size} bytes");
     Ok(())
 }
@@ -59,7 +62,7 @@ fn text_of_a_plugin_is_no_chain_line() -> Result<()> {
         let denied = json!({ "do": "sysctl.write", "key": text, "value": text });
         puppet.act(vec![order, denied])?;
     }
-    let node = &puppet.place.node;
+    let node = &puppet.fixture.node;
     let written = fs::read_to_string(node.audit_log())?;
     assert!(written.contains("chained\\\""), "{written}");
     let report: Value =
@@ -81,8 +84,8 @@ fn records_without_end_end_the_plugin() -> Result<()> {
         "value": long, "times": 5000 });
     let outcome = puppet.run(vec![order], "")?;
     let words = ["records in the audit log take more than 4.0 MiB"];
-    puppet.place.assert_ended(&outcome, 216, &words);
-    let size = fs::metadata(puppet.place.node.audit_log())?.len();
+    puppet.fixture.assert_ended(&outcome, 216, &words);
+    let size = fs::metadata(puppet.fixture.node.audit_log())?.len();
     assert!(size < 5 << 20, "{size} bytes");
     Ok(())
 }
@@ -99,7 +102,7 @@ fn a_hidden_link_looks_like_none() -> Result<()> {
         "{}",
     ] {
         let puppet = Puppet::among(grant, &["link add nic0 type veth peer name nic1"])?;
-        let index = puppet.place.node.ip_json("link show nic0")?[0]["ifindex"].clone();
+        let index = puppet.fixture.node.ip_json("link show nic0")?[0]["ifindex"].clone();
         let tell = |link: &str, index: Value| -> Result<Vec<(String, String)>> {
             let by_name = ["link.get", "link.update", "link.delete", "link.get-peer"];
             let by_name = by_name.map(|f| json!({ "do": f, "link": link, "promiscuous": true }));
@@ -118,12 +121,12 @@ fn a_hidden_link_looks_like_none() -> Result<()> {
             });
             Ok(told.collect())
         };
-        let before = State::of(&puppet.place.node)?;
-        let known = puppet.place.node.audit().len();
+        let before = State::of(&puppet.fixture.node)?;
+        let known = puppet.fixture.node.audit().len();
         let hidden = tell("nic0", index)?;
-        let (of_hidden, between) = (puppet.place.node.audit().split_off(known), known);
+        let (of_hidden, between) = (puppet.fixture.node.audit().split_off(known), known);
         assert_eq!(hidden, tell("nic9", json!(99_999))?, "under {grant}");
-        State::of(&puppet.place.node)?.assert_same(&before);
+        State::of(&puppet.fixture.node)?.assert_same(&before);
         // What was so, the log has.
         for record in &of_hidden {
             assert_eq!(record["verdict"], "denied", "{record:#}");
@@ -132,7 +135,7 @@ fn a_hidden_link_looks_like_none() -> Result<()> {
         }
         assert_eq!(of_hidden.len(), 8, "since {between}: {of_hidden:#?}");
         let shown = puppet
-            .place
+            .fixture
             .node
             .weir(&["audit", "--operation", "link.delete"])?;
         assert!(shown.contains("delete veth `nic0` in host"), "{shown}");
@@ -149,7 +152,7 @@ fn an_attempt_on_what_is_not_there_is_recorded() -> Result<()> {
     ] {
         let puppet = Puppet::under(grant)?;
         puppet.act(vec![json!({ "do": "link.delete", "link": "nobodys" })])?;
-        let records = puppet.place.records("link.delete");
+        let records = puppet.fixture.records("link.delete");
         let [record] = records.as_slice() else {
             panic!("{records:#?}");
         };
@@ -176,14 +179,14 @@ fn what_weir_refuses_is_not_allowed() -> Result<()> {
         ],
         "invalid",
     )?;
-    let records = puppet.place.node.audit();
+    let records = puppet.fixture.node.audit();
     assert_eq!(records.len(), 4, "{records:#?}");
     for record in &records {
         assert_eq!(record["verdict"], "refused", "{record:#}");
         assert_ne!(record["answer"], "ok", "{record:#}");
         assert_ne!(record["rules"], json!([]), "what allowed it: {record:#}");
     }
-    let node = &puppet.place.node;
+    let node = &puppet.fixture.node;
     let field = format!("key={key}");
     let words = [
         "grants",
@@ -220,13 +223,13 @@ fn a_parameter_that_two_share_stays() -> Result<()> {
     let write = json!({ "do": "sysctl.write", "key": PARAMETER, "value": "70" });
     for is_shared in [false, true] {
         let puppet = Puppet::under(SHARED)?;
-        let node = &puppet.place.node;
+        let node = &puppet.fixture.node;
         node.ip("link add slow0 type veth peer name slow1")?;
         let before = value(&puppet)?;
         // It waits for what does not come, and then fails.
         let wait = json!({ "do": "link.wait-up", "link": "slow0", "times": 300 });
         let keys = json!({ "orders": [write, wait], "end": "trap" });
-        let add = puppet.place.call("ADD", keys);
+        let add = puppet.fixture.call("ADD", keys);
         let first = node.inside(|| add.start())?;
         let began = Instant::now();
         while value(&puppet)? != "70" {
@@ -238,14 +241,14 @@ fn a_parameter_that_two_share_stays() -> Result<()> {
         if is_shared {
             let other = node.container()?;
             let keys = json!({ "orders": [write], "end": "" });
-            let add = weir(node, PLUGIN, "ADD", &other, &puppet.place.config(keys));
+            let add = weir(node, PLUGIN, "ADD", &other, &puppet.fixture.config(keys));
             node.run(&add)?.result();
         }
         let output = first.wait_with_output()?;
         assert!(!output.status.success(), "{output:?}");
         let expected = if is_shared { "70" } else { before.as_str() };
         assert_eq!(value(&puppet)?, expected, "shared: {is_shared}");
-        let mut undone = puppet.place.records("sysctl.write");
+        let mut undone = puppet.fixture.records("sysctl.write");
         undone.retain(|record| record["verdict"] == "undo");
         assert_eq!(undone.len(), 1, "{undone:#?}");
         let answer = undone[0]["answer"].as_str().unwrap_or_default();
@@ -255,7 +258,7 @@ fn a_parameter_that_two_share_stays() -> Result<()> {
             "{answer}"
         );
         // Which value it had, the first record says.
-        let first = &puppet.place.records("sysctl.write")[0];
+        let first = &puppet.fixture.records("sysctl.write")[0];
         assert_eq!(first["previous"], json!({ "value": before }), "{first:#}");
         // Nothing of it is left for the next.
         let notes = fs::read_dir(node.root().join("run/weir/parameters"))?;
@@ -285,12 +288,12 @@ fn a_parameter_goes_back_however_often_it_was_written() -> Result<()> {
 #[test]
 fn an_act_is_in_the_log_before_it_is_done() -> Result<()> {
     let puppet = Puppet::under("{ link: [ {} ] }")?;
-    let node = &puppet.place.node;
+    let node = &puppet.fixture.node;
     let orders: Vec<Value> = (0..5)
         .map(|n| json!({ "do": "link.create", "kind": "bridge", "name": format!("made{n}") }))
         .collect();
     let keys = json!({ "orders": orders, "end": "" });
-    let call = puppet.place.call("ADD", keys);
+    let call = puppet.fixture.call("ADD", keys);
     let End::Exited { points, .. } = node.inside(|| call.run_until(None))? else {
         anyhow::bail!("it was killed");
     };

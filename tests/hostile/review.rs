@@ -34,7 +34,7 @@ fn a_suggestion_is_made_whatever_a_plugin_asked_for() -> Result<()> {
     orders.push(json!({ "do": "link.get", "link": "lo" }));
     puppet.assert_denied(orders)?;
 
-    let node = &puppet.place.node;
+    let node = &puppet.fixture.node;
     let yaml = node.weir(&["grants", "suggest", PLUGIN, "--denied"])?;
     assert!(yaml.contains("`/etc/../etc/cron.d`"), "{yaml}");
     assert!(yaml.contains("which stay denied"), "{yaml}");
@@ -80,13 +80,13 @@ fn a_suggestion_is_made_whatever_a_plugin_asked_for() -> Result<()> {
 #[test]
 fn a_lesson_goes_on_whatever_a_plugin_asks_for() -> Result<()> {
     let puppet = Puppet::under("{}")?;
-    let node = &puppet.place.node;
+    let node = &puppet.fixture.node;
     let orders: Vec<Value> = ODD
         .iter()
         .map(|path| json!({ "do": "store.read-file", "path": path }))
         .chain([json!({ "do": "link.get", "link": "lo", "inside": true })])
         .collect();
-    let config = puppet.place.config(json!({ "orders": orders }));
+    let config = puppet.fixture.config(json!({ "orders": orders }));
     let file = node.root().join("learn.json");
     fs::write(&file, config.to_string())?;
     let shown = file.to_str().context("a path is text")?;

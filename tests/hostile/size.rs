@@ -99,8 +99,8 @@ fn many_tables_are_refused() -> Result<()> {
 #[test]
 fn what_is_within_the_bounds_runs() -> Result<()> {
     let inside = crowd(&globals(2_000), 2);
-    let place = Text::default().place_with(Some(&inside), "{}", "{}")?;
-    place.add(json!({}))?.result();
+    let fixture = Text::default().place_with(Some(&inside), "{}", "{}")?;
+    fixture.add(json!({}))?.result();
     Ok(())
 }
 

@@ -18,9 +18,9 @@ const SECRET: &str = "nobody's business";
 
 fn puppet() -> Result<(Puppet, PathBuf)> {
     let puppet = Puppet::under(OWN)?;
-    let outside = puppet.place.node.root().join("srv/outside");
+    let outside = puppet.fixture.node.root().join("srv/outside");
     fs::create_dir_all(&outside)?;
-    fs::create_dir_all(puppet.place.node.root().join("srv/own"))?;
+    fs::create_dir_all(puppet.fixture.node.root().join("srv/own"))?;
     fs::write(outside.join("secret"), SECRET)?;
     Ok((puppet, outside))
 }
@@ -124,7 +124,7 @@ fn a_path_leads_nowhere_else() -> Result<()> {
 #[test]
 fn weirs_own_directories_are_no_stores() -> Result<()> {
     let puppet = Puppet::under("{ store: [ { directories: [/] }, {} ] }")?;
-    let root = puppet.place.node.root();
+    let root = puppet.fixture.node.root();
     // By another way, too.
     fs::create_dir_all(root.join("srv"))?;
     symlink("../var", root.join("srv/way"))?;
@@ -245,7 +245,7 @@ fn tree(directory: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>> {
 #[test]
 fn planted_links_are_not_followed() -> Result<()> {
     let (puppet, outside) = puppet()?;
-    let own = puppet.place.node.root().join("srv/own");
+    let own = puppet.fixture.node.root().join("srv/own");
     let secret = outside.join("secret");
     // The store's directory, and the one above it.
     symlink(&outside, own.join("hostile"))?;
@@ -289,7 +289,7 @@ fn planted_links_are_not_followed() -> Result<()> {
 #[test]
 fn a_link_that_is_planted_meanwhile_is_not_followed() -> Result<()> {
     let (puppet, outside) = puppet()?;
-    let store = puppet.place.node.root().join("srv/own/hostile");
+    let store = puppet.fixture.node.root().join("srv/own/hostile");
     fs::create_dir(&store)?;
     let (planted, key) = (store.join("planted"), store.join("key"));
     let over = AtomicBool::new(false);
@@ -348,7 +348,7 @@ fn a_million_keys_end_with_the_calls() -> Result<()> {
     let commit = json!({ "do": "store.transaction.commit" });
     let outcome = puppet.run(vec![open(), many, commit], "")?;
     assert_eq!(outcome.code(), 213, "{outcome:?}");
-    let store = puppet.place.node.root().join("srv/own/hostile");
+    let store = puppet.fixture.node.root().join("srv/own/hostile");
     let keys = fs::read_dir(store)?.filter_map(Result::ok);
     let keys = keys.filter(|e| e.file_name().to_string_lossy().starts_with('k'));
     assert_eq!(keys.count(), 0, "keys were left behind");
@@ -364,7 +364,7 @@ fn what_was_committed_goes_with_a_failed_add() -> Result<()> {
     for (end, code) in FAILURES {
         let orders = vec![open(), put.clone(), commit.clone()];
         assert_eq!(puppet.run(orders, end)?.code(), code);
-        let key = puppet.place.node.root().join("srv/own/hostile/key");
+        let key = puppet.fixture.node.root().join("srv/own/hostile/key");
         assert!(!key.exists(), "{end}");
     }
     Ok(())

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use weir_kit::{Container, Grant, Node, Outcome, State, assert_contains, weir, with_keys};
 
-use super::Place;
+use super::AttackedNode;
 use super::puppet::{Answer, PLUGIN, Puppet};
 
 /// The pod on the node's own network, and its address.
@@ -443,8 +443,8 @@ fn puppet_of(plugin: &str) -> Result<(Puppet, String)> {
         capabilities: &capabilities,
         ..Grant::nothing(PLUGIN)
     };
-    let place = Place::create(&grant.for_tenants())?;
-    let node = &place.node;
+    let fixture = AttackedNode::create(&grant.for_tenants())?;
+    let node = &fixture.node;
     configure(node)?;
     let pod = node.container()?;
     let added = node.run(&weir(node, "bridge", "ADD", &pod, &called(&own(), "cbr0")))?;
@@ -452,7 +452,7 @@ fn puppet_of(plugin: &str) -> Result<(Puppet, String)> {
     let port = port.as_str().context("a name")?.to_owned();
     // The pod stays until the process ends, so that its interface does.
     std::mem::forget(pod);
-    Ok((Puppet { place }, port))
+    Ok((Puppet { fixture }, port))
 }
 
 fn denied(puppet: &Puppet, orders: Vec<Value>) -> Result<Vec<Answer>> {
@@ -535,7 +535,7 @@ fn the_worst_dummy_tap_and_vrf_stay_in_the_container() -> Result<()> {
 #[test]
 fn no_plugin_writes_a_mark() -> Result<()> {
     let puppet = Puppet::under("{ link: [{}] }")?;
-    puppet.place.node.ip("link add theirs0 type bridge")?;
+    puppet.fixture.node.ip("link add theirs0 type bridge")?;
     let mark = "-/hostile";
     let orders = [
         json!({ "do": "link.update", "link": "theirs0", "alias": mark }),
@@ -544,9 +544,9 @@ fn no_plugin_writes_a_mark() -> Result<()> {
     puppet.assert_each(orders.into(), "invalid")?;
     let made = json!({ "do": "link.create", "kind": "bridge", "name": "mine1" });
     puppet.assert_each(vec![made], "ok")?;
-    let link = puppet.place.node.ip_json("link show mine1")?;
+    let link = puppet.fixture.node.ip_json("link show mine1")?;
     assert_eq!(link[0]["ifalias"], "hostile", "{link:#}");
-    let link = puppet.place.node.ip_json("link show theirs0")?;
+    let link = puppet.fixture.node.ip_json("link show theirs0")?;
     assert_eq!(link[0].get("ifalias"), None, "{link:#}");
     Ok(())
 }

@@ -129,9 +129,9 @@ fn an_installed_one_for_an_older_version_is_refused_as_well() -> Result<()> {
 fn one_for_a_later_patch_runs() -> Result<()> {
     let node = Node::create()?;
     let file = of_version(&node, "0.2.7", "write")?;
-    let place = placed(node, &file, "{}", "{}")?;
-    place.add(json!({}))?.result();
-    let lines = place.node.log()?;
+    let fixture = placed(node, &file, "{}", "{}")?;
+    fixture.add(json!({}))?.result();
+    let lines = fixture.node.log()?;
     assert_contains(&lines, &["later"]);
     Ok(())
 }

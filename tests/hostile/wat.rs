@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use weir_kit::{Container, Grant, Node, State, house, program};
 
-use super::Place;
+use super::AttackedNode;
 
 /// The plugin's name.
 pub const PLUGIN: &str = "text";
@@ -117,7 +117,7 @@ impl<'a> Text<'a> {
     }
 
     /// A place with the plugin in it.
-    pub fn place(&self, capabilities: &str, limits: &str) -> Result<Place> {
+    pub fn fixture(&self, capabilities: &str, limits: &str) -> Result<AttackedNode> {
         self.place_with(None, capabilities, limits)
     }
 
@@ -127,7 +127,7 @@ impl<'a> Text<'a> {
         inside: Option<&str>,
         capabilities: &str,
         limits: &str,
-    ) -> Result<Place> {
+    ) -> Result<AttackedNode> {
         let node = Node::create()?;
         let file = self.component_with(&node, &house().join("wit"), inside)?;
         placed(node, &file, capabilities, limits)
@@ -135,13 +135,13 @@ impl<'a> Text<'a> {
 }
 
 /// Installs the plugin of a file, and returns the place with it.
-pub fn placed(node: Node, file: &Path, capabilities: &str, limits: &str) -> Result<Place> {
+pub fn placed(node: Node, file: &Path, capabilities: &str, limits: &str) -> Result<AttackedNode> {
     let file = file.to_str().context("text")?;
     node.weir(&["plugin", "add", file, "--name", PLUGIN])?;
     node.link_plugin(PLUGIN)?;
     put_grant(&node, capabilities, limits)?;
     let container: Container = node.container()?;
-    Ok(Place {
+    Ok(AttackedNode {
         container,
         before: State::of(&node)?,
         plugin: PLUGIN.to_owned(),

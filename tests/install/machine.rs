@@ -100,6 +100,13 @@ impl Machine {
         fs::set_permissions(path, Permissions::from_mode(0o755)).context("make it a program")
     }
 
+    /// Writes a file below the root, with the directories above it.
+    pub fn put_file(&self, path: &str, content: &str) -> Result<()> {
+        let path = self.root().join(path);
+        fs::create_dir_all(path.parent().context("a directory")?)?;
+        fs::write(path, content).context("write a file")
+    }
+
     /// A command of the binary under test.
     pub fn command(&self, words: &str) -> Command {
         let mut command = Command::new(binary());
@@ -145,6 +152,19 @@ impl Machine {
         let output = self.run(words)?;
         ensure!(output.status.code() == Some(1), "weir {words}: {output:?}");
         Ok(String::from_utf8(output.stderr)?)
+    }
+
+    /// Checks that `install` with `always` and each of these words is refused as wrong usage, with this text, and that
+    /// nothing is installed.
+    pub fn refuses(&self, always: &str, wrong: &[(&str, &str)]) -> Result<()> {
+        for (words, told) in wrong {
+            let output = self.run(&format!("install {always} {words}"))?;
+            let said = String::from_utf8(output.stderr)?;
+            ensure!(output.status.code() == Some(2), "{words}: {said}");
+            ensure!(said.contains(told), "{words}: {said}");
+        }
+        ensure!(self.names("opt/cni/bin")?.is_empty());
+        Ok(())
     }
 
     /// Runs an installation that waits a moment for a default network, and must fail with these words and write no

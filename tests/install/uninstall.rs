@@ -49,10 +49,9 @@ fn what_was_put_there_since_stays() -> Result<()> {
 #[test]
 fn it_is_refused_while_pods_are_attached() -> Result<()> {
     let machine = Machine::installed()?;
-    let records = machine.root().join("var/lib/weir/pods/weir");
-    fs::create_dir_all(&records)?;
-    fs::write(records.join("0a1b:eth0.json"), "{}")?;
-    fs::write(records.join("lock"), "")?;
+    let record = "var/lib/weir/pods/weir/0a1b:eth0.json";
+    machine.put_file(record, "{}")?;
+    machine.put_file("var/lib/weir/pods/weir/lock", "")?;
     let said = machine.fail("uninstall")?;
     assert_contains(&said, &["attached 1 ", "drain"]);
     assert!(machine.configuration().exists() && machine.is_link("bridge"));
@@ -60,7 +59,7 @@ fn it_is_refused_while_pods_are_attached() -> Result<()> {
     machine.succeed("uninstall --force")?;
     assert!(!machine.configuration().exists());
     machine.install("")?;
-    fs::remove_file(records.join("0a1b:eth0.json"))?;
+    fs::remove_file(machine.root().join(record))?;
     machine.uninstalled("", "opt/cni/bin/weir")
 }
 

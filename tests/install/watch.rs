@@ -158,9 +158,7 @@ fn an_error_is_told_and_does_not_end_it() -> Result<()> {
 #[test]
 fn a_damaged_plugin_is_told_of_and_passed_over() -> Result<()> {
     let machine = Machine::with_default_network()?;
-    let damaged = machine.root().join("var/lib/weir/plugins/mine");
-    fs::create_dir_all(&damaged)?;
-    fs::write(damaged.join("manifest.json"), "{")?;
+    machine.put_file("var/lib/weir/plugins/mine/manifest.json", "{")?;
     let said = machine.fail("install")?;
     assert!(said.contains("`mine` is damaged"), "{said}");
     let mut running = machine.start("--watch")?;

@@ -2,7 +2,7 @@
 
 use weir_grant::Capability;
 use weir_grant::field;
-use weir_grant::operation_names::{self, Field, Kind, Known, named};
+use weir_grant::operation_names::{self, Field, Kind, Known, by_name};
 use weir_grant::query::Query;
 use weir_grant::rule::RuleFields;
 
@@ -88,7 +88,7 @@ pub fn operation(chance: &mut dyn Chance, capability: Capability) -> Option<Box<
             given.push((field.name.to_owned(), value(chance, field)));
         }
     }
-    named(known.asked_as, &given).ok()
+    by_name(known.asked_as, &given).ok()
 }
 
 fn value(chance: &mut dyn Chance, field: &Field) -> String {

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::installed::Kept;
+use super::installed::InstalledCache;
 use super::memory::{Measured, measure};
 use super::node::Node;
 use super::{binary, component, house};
@@ -145,7 +145,7 @@ impl Node {
     pub fn install_plugin(&self, name: &str) -> Result<String> {
         let file = component(name);
         self.share_key()?;
-        let kept = Kept::of(name, &file)?;
+        let kept = InstalledCache::of(name, &file)?;
         if !kept.put(&self.installed(name))? {
             // On another node: this one's log is to be the same whether its test was the first or not.
             let first = Node::create()?;

@@ -13,9 +13,9 @@ use anyhow::{Context, Result};
 use super::{binary, house};
 
 /// Where what is installed is kept, by component and weir.
-pub(super) struct Kept(PathBuf);
+pub(super) struct InstalledCache(PathBuf);
 
-impl Kept {
+impl InstalledCache {
     /// Of a component that is installed under a name.
     pub(super) fn of(name: &str, component: &Path) -> Result<Self> {
         let mut hasher = DefaultHasher::new();

@@ -150,7 +150,7 @@ impl Call {
 }
 
 /// Starts a program with this on its standard input. One that ends before it reads is told by its status.
-pub(crate) fn start(program: &mut Command, input: &[u8]) -> Result<Child> {
+pub fn start(program: &mut Command, input: &[u8]) -> Result<Child> {
     let mut child = program
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

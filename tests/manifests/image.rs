@@ -113,12 +113,15 @@ fn the_builder_gets_every_source_and_what_is_copied() -> Result<()> {
 }
 
 #[test]
-fn of_what_was_built_the_builder_gets_the_profile_alone() -> Result<()> {
+fn of_what_was_built_the_builder_gets_the_profile_and_the_layout_alone() -> Result<()> {
     let makefile = read("Makefile")?;
     assert!(makefile.contains("PROFILE  ?= target/$(ARCH).profdata\n"));
+    assert!(makefile.contains("LAYOUT := $(PROFILE:.profdata=.ld)\n"));
     let context = Sent::read()?;
     for arch in ["x86_64", "aarch64"] {
-        assert!(context.has(Path::new(&format!("target/{arch}.profdata"))));
+        for kind in ["profdata", "ld"] {
+            assert!(context.has(Path::new(&format!("target/{arch}.{kind}"))));
+        }
     }
     for built in [
         "target/x86_64-unknown-linux-musl/release/weir",

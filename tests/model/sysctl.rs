@@ -26,7 +26,7 @@ impl Perform<Write> for Model {
         let Write { namespace, key, .. } = operation;
         let doing = format_args!("write {key} in {namespace}");
         let is_of_made_link =
-            (operation.link()).is_some_and(|name| self.known.is_name_of_made(*namespace, &name));
+            (operation.link()).is_some_and(|name| self.known.made(*namespace, &name).is_some());
         let add = self.add.filter(|_| *namespace == Namespace::Host);
         let before = self
             .change(|machine| replace(machine, operation, add.filter(|_| !is_of_made_link)))

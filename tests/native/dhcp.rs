@@ -37,14 +37,14 @@ impl Drop for Running {
     }
 }
 
-struct Place {
+struct NodeWithDhcp {
     world: World,
     socket: PathBuf,
     _daemon: Running,
     server: Option<Running>,
 }
 
-impl Place {
+impl NodeWithDhcp {
     /// With a server that has this many addresses, from 10.73.0.10 on.
     fn with_addresses(count: u8) -> Result<Self> {
         let world = World::create()?;
@@ -74,17 +74,17 @@ impl Place {
         wait_for("the socket of the daemon", || {
             Ok(socket.exists().then_some(()))
         })?;
-        let mut place = Self {
+        let mut fixture = Self {
             world,
             socket,
             _daemon: daemon,
             server: None,
         };
-        place.server = Some(place.serve(count)?);
-        place
+        fixture.server = Some(fixture.serve(count)?);
+        fixture
             .world
-            .write("etc/cni/net.d/net.conflist", &place.list().to_string())?;
-        Ok(place)
+            .write("etc/cni/net.d/net.conflist", &fixture.list().to_string())?;
+        Ok(fixture)
     }
 
     fn serve(&self, count: u8) -> Result<Running> {
@@ -126,7 +126,7 @@ impl Place {
     /// A container whose runtime calls the component or the reference's `bridge`, and asks for this MAC.
     fn client(&self, is_ours: bool, mac: &str) -> Result<Client<'_>> {
         Ok(Client {
-            place: self,
+            fixture: self,
             container: self.world.node.container()?,
             plugin: self.plugin(),
             is_ours,
@@ -145,7 +145,7 @@ impl Place {
 }
 
 struct Client<'a> {
-    place: &'a Place,
+    fixture: &'a NodeWithDhcp,
     container: Container,
     plugin: Value,
     is_ours: bool,
@@ -162,11 +162,11 @@ impl Client<'_> {
         if !previous.is_null() {
             config["prevResult"] = previous.clone();
         }
-        let World { node, .. } = &self.place.world;
+        let World { node, .. } = &self.fixture.world;
         let plugin = self.plugin["type"].as_str().context("a type")?;
         let call = if self.is_ours {
             let mut call = weir(node, plugin, command, &self.container, &config);
-            call.set("CNI_PATH", self.place.world.native());
+            call.set("CNI_PATH", self.fixture.world.native());
             call
         } else {
             reference(plugin, command, &self.container, &config)
@@ -217,8 +217,8 @@ fn configured(container: &Container) -> Result<Value> {
 
 #[test]
 fn the_result_and_the_container_are_those_of_the_reference() -> Result<()> {
-    let place = Place::with_addresses(10)?;
-    let ours = place.client(true, MAC)?;
+    let fixture = NodeWithDhcp::with_addresses(10)?;
+    let ours = fixture.client(true, MAC)?;
     let result = ours.run("ADD", &Value::Null)?.result();
     assert_eq!(result["ips"][0]["gateway"], "10.73.0.1", "{result:#}");
     let state = configured(&ours.container)?;
@@ -227,7 +227,7 @@ fn the_result_and_the_container_are_those_of_the_reference() -> Result<()> {
     assert_eq!(ours.container.links()?, ["lo"]);
     assert!(ours.run("DEL", &result)?.succeeded(), "once more");
 
-    let theirs = place.client(false, MAC)?;
+    let theirs = fixture.client(false, MAC)?;
     let expected = theirs.run("ADD", &Value::Null)?.result();
     assert_eq!(alike(&result), alike(&expected));
     assert_eq!(state, configured(&theirs.container)?);
@@ -237,9 +237,9 @@ fn the_result_and_the_container_are_those_of_the_reference() -> Result<()> {
 
 /// The server has one address: the next container gets it only after it was released. The reference plugins remove the
 /// interface first, over which nothing can be released then.
-fn releases_the_lease(place: &Place, plugin: &Value) -> Result<()> {
+fn releases_the_lease(fixture: &NodeWithDhcp, plugin: &Value) -> Result<()> {
     for nth in 0..2 {
-        let mut client = place.client(true, &format!("0a:00:00:00:74:{nth:02x}"))?;
+        let mut client = fixture.client(true, &format!("0a:00:00:00:74:{nth:02x}"))?;
         client.plugin = plugin.clone();
         let result = client.run("ADD", &Value::Null)?.result();
         assert_eq!(result["ips"][0]["address"], "10.73.0.10/24", "{nth}");
@@ -252,29 +252,29 @@ fn releases_the_lease(place: &Place, plugin: &Value) -> Result<()> {
 
 #[test]
 fn del_releases_the_lease() -> Result<()> {
-    let place = Place::with_addresses(1)?;
-    releases_the_lease(&place, &place.plugin())
+    let fixture = NodeWithDhcp::with_addresses(1)?;
+    releases_the_lease(&fixture, &fixture.plugin())
 }
 
 #[test]
 fn del_releases_the_lease_of_an_interface_over_a_master() -> Result<()> {
-    let place = Place::with_addresses(1)?;
-    place.add_master("eth1")?;
-    let mut plugin = place.plugin();
+    let fixture = NodeWithDhcp::with_addresses(1)?;
+    fixture.add_master("eth1")?;
+    let mut plugin = fixture.plugin();
     plugin["type"] = json!("macvlan");
     plugin["master"] = json!("eth1");
-    releases_the_lease(&place, &plugin)
+    releases_the_lease(&fixture, &plugin)
 }
 
 /// By the list, and with what weir remembers.
 #[test]
 fn a_network_of_the_node_is_added_checked_and_deleted() -> Result<()> {
-    let place = Place::with_addresses(10)?;
-    let result = place.world.add()?;
+    let fixture = NodeWithDhcp::with_addresses(10)?;
+    let result = fixture.world.add()?;
     assert_eq!(result["ips"][0]["interface"], 2, "{result:#}");
-    place.world.succeeds("check")?;
-    place.world.succeeds("del")?;
-    let records = place.world.records();
+    fixture.world.succeeds("check")?;
+    fixture.world.succeeds("del")?;
+    let records = fixture.world.records();
     let commands: Vec<&str> = records.iter().map(|(command, ..)| &**command).collect();
     assert_eq!(commands, ["ADD", "CHECK", "DEL"]);
     Ok(())
@@ -283,15 +283,15 @@ fn a_network_of_the_node_is_added_checked_and_deleted() -> Result<()> {
 /// It would try longer than the listing lets it.
 #[test]
 fn a_server_or_a_daemon_that_is_not_there_is_told() -> Result<()> {
-    let mut place = Place::with_addresses(1)?;
-    let world = &place.world;
+    let mut fixture = NodeWithDhcp::with_addresses(1)?;
+    let world = &fixture.world;
     world.list(DHCP, json!({ "limits": { "time": "2s" } }))?;
-    place.server = None;
+    fixture.server = None;
     let said = world.fails("add")?;
     let expected = "network `net`: plugin `bridge`: native plugin `dhcp`: it did not end within 2s and was killed";
     assert_contains(&said, &[expected]);
     assert_eq!(world.container.links()?, ["lo"]);
-    let mut list = place.list();
+    let mut list = fixture.list();
     list["plugins"][0]["ipam"]["daemonSocketPath"] = json!("/nowhere/dhcp.sock");
     world.write("etc/cni/net.d/net.conflist", &list.to_string())?;
     world.fails_saying("add", &["native plugin `dhcp`: ", "/nowhere/dhcp.sock"])?;

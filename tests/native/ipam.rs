@@ -18,6 +18,14 @@ pub fn assigned(probe: Value) -> Result<World> {
     Ok(world)
 }
 
+/// One in which it has assigned an address, and then another command has run.
+fn assigned_then(command: &str) -> Result<World> {
+    let world = assigned(json!({}))?;
+    world.add()?;
+    world.succeeds(command)?;
+    Ok(world)
+}
+
 #[test]
 fn cni_4_1_it_runs_for_each_command_with_the_main_plugins_configuration() -> Result<()> {
     let world = assigned(json!({}))?;
@@ -52,9 +60,7 @@ fn cni_4_1_it_runs_for_each_command_with_the_main_plugins_configuration() -> Res
 /// The same as of a native delegate: `calls` has the rest.
 #[test]
 fn the_environment_is_clean() -> Result<()> {
-    let world = assigned(json!({}))?;
-    world.add()?;
-    world.succeeds("status")?;
+    let world = assigned_then("status")?;
     let calls = world.calls();
     assert_eq!(calls[0]["environment"], world.environment(None));
     assert_eq!(calls[0]["descriptors"], json!(["0", "1", "2"]));
@@ -67,9 +73,7 @@ fn the_environment_is_clean() -> Result<()> {
 
 #[test]
 fn each_run_is_recorded_as_the_components_and_as_its_own() -> Result<()> {
-    let world = assigned(json!({}))?;
-    world.add()?;
-    world.succeeds("del")?;
+    let world = assigned_then("del")?;
     let audit = world.node.audit();
     let digest = world.digest(PLUGIN)?;
     for command in ["ADD", "DEL"] {
@@ -186,9 +190,7 @@ fn a_name_that_is_a_path_runs_nothing() -> Result<()> {
 /// The same as of delegates.
 #[test]
 fn a_component_of_the_name_takes_precedence() -> Result<()> {
-    let world = World::create()?;
-    world.put(&world.native().join(PLUGIN), "static")?;
-    world.list("static", json!({}))?;
+    let world = World::with_native("static")?;
     let addresses = json!([{ "address": "10.74.0.9/24" }]);
     let ipam = json!({ "type": "static", "addresses": addresses });
     world.network(json!([{ "type": "bridge", "bridge": BRIDGE, "ipam": ipam }]))?;

@@ -193,9 +193,7 @@ fn what_is_no_program_is_refused() -> Result<()> {
 
 #[test]
 fn a_component_wins_and_a_link_to_weir_is_no_native_plugin() -> Result<()> {
-    let world = World::create()?;
-    world.put(&world.native().join(PLUGIN), "loopback")?;
-    world.list("loopback", json!({}))?;
+    let world = World::with_native("loopback")?;
     world.network(json!([{ "type": "loopback" }]))?;
     let result = world.add()?;
     assert_eq!(result["ips"][0]["address"], "127.0.0.1/8");

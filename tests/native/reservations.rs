@@ -18,12 +18,12 @@ const RESERVING: &str = "whereabouts";
 /// At how many points of an ADD weir is killed.
 const POINTS: usize = 30;
 
-struct Place {
+struct NodeWithReservations {
     world: World,
     api: PathBuf,
 }
 
-impl Place {
+impl NodeWithReservations {
     /// With two IPv4 ranges and one of IPv6.
     fn create() -> Result<Self> {
         Self::with(json!({}))
@@ -36,9 +36,9 @@ impl Place {
         world.list(RESERVING, entry)?;
         let api = world.file("api");
         fs::create_dir(&api)?;
-        let place = Self { world, api };
-        place.world.bridge(place.ipam())?;
-        Ok(place)
+        let fixture = Self { world, api };
+        fixture.world.bridge(fixture.ipam())?;
+        Ok(fixture)
     }
 
     fn ipam(&self) -> Value {
@@ -78,8 +78,8 @@ impl Place {
 
 #[test]
 fn several_addresses_of_both_families_are_assigned_checked_and_released() -> Result<()> {
-    let place = Place::create()?;
-    let world = &place.world;
+    let fixture = NodeWithReservations::create()?;
+    let world = &fixture.world;
     let result = world.add()?;
     let expected = ["10.71.0.2/29", "10.72.0.2/24", "fd00:71::2/64"];
     let gateways = ["10.71.0.1", "10.72.0.1", "fd00:71::1"];
@@ -96,18 +96,18 @@ fn several_addresses_of_both_families_are_assigned_checked_and_released() -> Res
     }
     world.succeeds("check")?;
     world.succeeds("status")?;
-    assert_eq!(place.reserved()?.len(), 3);
+    assert_eq!(fixture.reserved()?.len(), 3);
 
     // What somebody else released is told by CHECK.
-    let kept = fs::read(place.api.join("reservations"))?;
-    place.says("reservations", "{}")?;
+    let kept = fs::read(fixture.api.join("reservations"))?;
+    fixture.says("reservations", "{}")?;
     world.fails_saying(
         "check",
         &["network `net`: plugin `bridge`: native plugin `whereabouts`: no address is reserved"],
     )?;
-    fs::write(place.api.join("reservations"), kept)?;
+    fs::write(fixture.api.join("reservations"), kept)?;
     world.succeeds("del")?;
-    assert!(place.reserved()?.is_empty());
+    assert!(fixture.reserved()?.is_empty());
     world.succeeds("del")?;
     Ok(())
 }
@@ -115,48 +115,48 @@ fn several_addresses_of_both_families_are_assigned_checked_and_released() -> Res
 /// GC releases what no valid attachment holds, also what no cache knows.
 #[test]
 fn gc_releases_what_nobody_holds() -> Result<()> {
-    let place = Place::create()?;
-    place.world.add()?;
-    let mut all: Value = serde_json::from_slice(&fs::read(place.api.join("reservations"))?)?;
+    let fixture = NodeWithReservations::create()?;
+    fixture.world.add()?;
+    let mut all: Value = serde_json::from_slice(&fs::read(fixture.api.join("reservations"))?)?;
     all["10.72.0.99"] = json!("gone/eth0");
-    place.says("reservations", &all.to_string())?;
-    let keep = format!("{}/eth0", place.world.container.id);
-    let native = place.world.native();
+    fixture.says("reservations", &all.to_string())?;
+    let keep = format!("{}/eth0", fixture.world.container.id);
+    let native = fixture.world.native();
     let words = ["net", "gc", NETWORK, "--keep", &keep, "--bin-dir"];
     let words = [&words[..], &[native.to_str().context("a path")?]].concat();
-    place.world.node.weir(&words)?;
-    let left = place.reserved()?;
+    fixture.world.node.weir(&words)?;
+    let left = fixture.reserved()?;
     assert_eq!(left, ["10.71.0.2", "10.72.0.2", "fd00:71::2"]);
-    place.world.succeeds("gc")?;
-    assert!(place.reserved()?.is_empty());
+    fixture.world.succeeds("gc")?;
+    assert!(fixture.reserved()?.is_empty());
     Ok(())
 }
 
 #[test]
 fn a_slow_api_is_waited_for() -> Result<()> {
-    let place = Place::create()?;
-    place.says("delay", "700")?;
+    let fixture = NodeWithReservations::create()?;
+    fixture.says("delay", "700")?;
     let start = Instant::now();
-    place.world.add()?;
+    fixture.world.add()?;
     assert!(
         start.elapsed() >= Duration::from_millis(2100),
         "three ranges"
     );
-    place.world.succeeds("del")?;
-    assert!(place.reserved()?.is_empty());
+    fixture.world.succeeds("del")?;
+    assert!(fixture.reserved()?.is_empty());
     Ok(())
 }
 
 /// Killed between two requests, it has reserved an address already, which its DEL releases.
 #[test]
 fn one_that_is_too_slow_is_killed_and_releases() -> Result<()> {
-    let place = Place::with(json!({ "limits": { "time": "1s" } }))?;
-    place.says("delay", "400")?;
-    place.world.fails_saying("add", &[
+    let fixture = NodeWithReservations::with(json!({ "limits": { "time": "1s" } }))?;
+    fixture.says("delay", "400")?;
+    fixture.world.fails_saying("add", &[
             "plugin `bridge`: native plugin `whereabouts`: it did not end within 1s and was killed (CNI error 226)",
         ])?;
-    assert!(place.reserved()?.is_empty());
-    assert_eq!(place.world.container.links()?, ["lo"]);
+    assert!(fixture.reserved()?.is_empty());
+    assert_eq!(fixture.world.container.links()?, ["lo"]);
     Ok(())
 }
 
@@ -164,25 +164,25 @@ fn one_that_is_too_slow_is_killed_and_releases() -> Result<()> {
 #[test]
 fn an_api_that_fails_is_told_and_nothing_stays() -> Result<()> {
     for when in ["before", "after"] {
-        let place = Place::create()?;
-        place.says("down", when)?;
-        place.world.fails_saying("add", &[
+        let fixture = NodeWithReservations::create()?;
+        fixture.says("down", when)?;
+        fixture.world.fails_saying("add", &[
                 "network `net`: plugin `bridge`: native plugin `whereabouts`: Get \"https://10.96.0.1:443",
                 "connection refused (CNI error 11)",
                 "and then DEL: Get \"https://10.96.0.1:443",
             ])?;
-        assert!(place.reserved()?.is_empty(), "{when}");
-        assert_eq!(place.world.container.links()?, ["lo"]);
+        assert!(fixture.reserved()?.is_empty(), "{when}");
+        assert_eq!(fixture.world.container.links()?, ["lo"]);
         // The runtime deletes as well, and again until the API answers.
-        place
+        fixture
             .world
             .fails_saying("del", &["native plugin `whereabouts`: Get"])?;
-        place
+        fixture
             .world
             .fails_saying("status", &["native plugin `whereabouts`: Get"])?;
-        fs::remove_file(place.api.join("down"))?;
-        place.world.succeeds("del")?;
-        place.world.succeeds("status")?;
+        fs::remove_file(fixture.api.join("down"))?;
+        fixture.world.succeeds("del")?;
+        fixture.world.succeeds("status")?;
     }
     Ok(())
 }
@@ -191,11 +191,11 @@ fn an_api_that_fails_is_told_and_nothing_stays() -> Result<()> {
 /// then, and nothing reserves later.
 #[test]
 fn a_del_after_a_kill_at_any_point_releases() -> Result<()> {
-    let place = Place::create()?;
-    let World { node, .. } = &place.world;
+    let fixture = NodeWithReservations::create()?;
+    let World { node, .. } = &fixture.world;
     let call = |command: &str, container: &Container| {
-        let mut call = weir(node, "bridge", command, container, &place.config());
-        call.set("CNI_PATH", place.world.native());
+        let mut call = weir(node, "bridge", command, container, &fixture.config());
+        call.set("CNI_PATH", fixture.world.native());
         call
     };
     let run = |point| -> Result<End> {
@@ -203,7 +203,7 @@ fn a_del_after_a_kill_at_any_point_releases() -> Result<()> {
         let end = node.inside(|| call("ADD", &container).run_until(point))?;
         let deleted = node.run(&call("DEL", &container))?;
         assert!(deleted.succeeded(), "after {point:?}: {deleted:?}");
-        assert!(place.reserved()?.is_empty(), "after {point:?}");
+        assert!(fixture.reserved()?.is_empty(), "after {point:?}");
         assert_eq!(container.links()?, ["lo"], "after {point:?}");
         Ok(end)
     };
@@ -228,18 +228,18 @@ fn a_del_after_a_kill_at_any_point_releases() -> Result<()> {
 
 #[test]
 fn a_full_range_is_told_and_the_others_are_released() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = NodeWithReservations::create()?;
     let others = (2..7).map(|host| (format!("10.71.0.{host}"), json!("other/eth0")));
     let taken: serde_json::Map<String, Value> = others.collect();
     // The last of the ranges is full.
     let full = json!(["10.72.0.0/24", "10.71.0.0/29"]);
-    place
+    fixture
         .world
-        .bridge(json!({ "type": RESERVING, "api": place.api, "ranges": full }))?;
-    place.says("reservations", &Value::Object(taken.clone()).to_string())?;
-    place
+        .bridge(json!({ "type": RESERVING, "api": fixture.api, "ranges": full }))?;
+    fixture.says("reservations", &Value::Object(taken.clone()).to_string())?;
+    fixture
         .world
         .fails_saying("add", &["range 10.71.0.0/29 is full (CNI error 11)"])?;
-    assert_eq!(place.reserved()?.len(), taken.len());
+    assert_eq!(fixture.reserved()?.len(), taken.len());
     Ok(())
 }

@@ -40,7 +40,15 @@ impl World {
         Ok(world)
     }
 
-    /// Makes the same world, and returns the configuration that the probe gets in a network as well.
+    /// Makes a world with the probe under another name, listed for the network.
+    pub fn with_native(name: &str) -> Result<Self> {
+        let world = Self::create()?;
+        world.put(&world.native().join(PLUGIN), name)?;
+        world.list(name, json!({}))?;
+        Ok(world)
+    }
+
+    /// Makes a world with the probe listed, and returns the configuration that the probe gets in a network as well.
     pub fn with_probe() -> Result<(Self, Value)> {
         let world = Self::listed()?;
         let probe = world.with_files(json!({}));

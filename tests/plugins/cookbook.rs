@@ -131,12 +131,12 @@ fn the_recipes_are_whole_and_show_real_output() -> Result<()> {
 }
 
 /// A node with a recipe's plugin, under the recipe's grant, and its network.
-struct Place {
+struct RecipeNode {
     node: Node,
     network: String,
 }
 
-impl Place {
+impl RecipeNode {
     fn of(name: &str) -> Result<Self> {
         let mut recipes = recipes(&read()?)?;
         let mut recipe = recipes.remove(name).context("a recipe")?;
@@ -206,7 +206,7 @@ fn destinations(container: &Container) -> Result<BTreeSet<String>> {
 
 #[test]
 fn the_chained_plugin_is_attached() -> Result<()> {
-    Place::of("route-override")?.attaches(|container, _| {
+    RecipeNode::of("route-override")?.attaches(|container, _| {
         let found = destinations(container)?;
         for added in ["-4 192.0.2.0/24", "-6 2001:db8::/32"] {
             assert!(found.contains(added), "{found:?}");
@@ -220,7 +220,7 @@ fn the_chained_plugin_is_attached() -> Result<()> {
 
 #[test]
 fn the_main_plugin_is_attached() -> Result<()> {
-    Place::of("point-to-point")?.attaches(|container, _| {
+    RecipeNode::of("point-to-point")?.attaches(|container, _| {
         let found = destinations(container)?;
         assert!(
             found.contains("-4 default") && found.contains("-6 default"),
@@ -232,18 +232,18 @@ fn the_main_plugin_is_attached() -> Result<()> {
 
 #[test]
 fn the_ipam_plugin_is_attached() -> Result<()> {
-    let place = Place::of("stable-addresses")?;
-    place.node.let_run_ipam("ptp", "stable-addresses")?;
-    place.attaches(|container, result| {
+    let fixture = RecipeNode::of("stable-addresses")?;
+    fixture.node.let_run_ipam("ptp", "stable-addresses")?;
+    fixture.attaches(|container, result| {
         let first = addresses(result)?;
         // Another container has others.
-        let other = place.node.container()?;
-        let of_other = serde_json::from_str(&place.net("add", &other)?)?;
+        let other = fixture.node.container()?;
+        let of_other = serde_json::from_str(&fixture.net("add", &other)?)?;
         assert_ne!(addresses(&of_other)?, first);
-        place.net("del", &other)?;
+        fixture.net("del", &other)?;
         // The same one has the same again.
-        place.net("del", container)?;
-        let again = serde_json::from_str(&place.net("add", container)?)?;
+        fixture.net("del", container)?;
+        let again = serde_json::from_str(&fixture.net("add", container)?)?;
         assert_eq!(addresses(&again)?, first);
         Ok(())
     })

@@ -7,7 +7,7 @@ use weir_kit::{Container, Grant, Node, Outcome, State, weir};
 use crate::granted;
 
 /// A node with an example installed, and a container attached by `ptp`.
-pub(crate) struct Place {
+pub(crate) struct ExampleNode {
     pub(crate) node: Node,
     pub(crate) container: Container,
     example: &'static str,
@@ -17,7 +17,7 @@ pub(crate) struct Place {
     before: State,
 }
 
-impl Place {
+impl ExampleNode {
     fn create(example: &'static str) -> Result<Self> {
         Self::with(example, json!({}))
     }
@@ -68,12 +68,9 @@ impl Place {
         ))
     }
 
-    /// Runs ADD and CHECK, and DEL of both plugins, which must leave nothing.
-    pub(crate) fn come_and_go(
-        &self,
-        look: impl Fn() -> Result<()>,
-        damage: impl Fn() -> Result<()>,
-    ) -> Result<()> {
+    /// Runs ADD and CHECK, and DEL of both plugins, which must leave nothing. `damage` are words of `ip` for the container, after which
+    /// CHECK must fail.
+    pub(crate) fn come_and_go(&self, look: impl Fn() -> Result<()>, damage: &str) -> Result<()> {
         self.grant()?;
         let result = self.run("ADD", &self.attached)?.result();
         assert_eq!(
@@ -82,7 +79,7 @@ impl Place {
         );
         look()?;
         self.run("CHECK", &result)?.result();
-        damage()?;
+        self.container.ip(damage)?;
         self.run("CHECK", &result)?.error();
         for _ in 0..2 {
             self.run("DEL", &result)?.result();
@@ -172,35 +169,34 @@ fn ptp(previous: Option<&Value>) -> Value {
 
 #[test]
 fn labels_says_in_the_container_whose_a_link_is() -> Result<()> {
-    let place = Place::create("labels")?;
+    let fixture = ExampleNode::create("labels")?;
     let alias = || -> Result<Value> {
-        let link = place.container.ip_json("link show eth0")?;
+        let link = fixture.container.ip_json("link show eth0")?;
         Ok(link[0]["ifalias"].clone())
     };
     let look = || {
-        let expected = format!("outside/{}/eth0", place.container.id);
+        let expected = format!("outside/{}/eth0", fixture.container.id);
         assert_eq!(alias()?, expected.as_str());
         Ok(())
     };
-    let damage = || place.container.ip("link set eth0 alias somebody").map(drop);
-    place.come_and_go(look, damage)
+    fixture.come_and_go(look, "link set eth0 alias somebody")
 }
 
 #[test]
 fn labels_is_denied_without_its_grant() -> Result<()> {
-    Place::create("labels")?.is_denied()
+    ExampleNode::create("labels")?.is_denied()
 }
 
 /// Written in C.
 #[test]
 fn pinned_gateway_keeps_the_gateways_mac() -> Result<()> {
-    let place = Place::create("pinned-gateway")?;
-    let mac = place
+    let fixture = ExampleNode::create("pinned-gateway")?;
+    let mac = fixture
         .node
-        .ip_json(&format!("link show {}", place.host_end()?))?[0]["address"]
+        .ip_json(&format!("link show {}", fixture.host_end()?))?[0]["address"]
         .clone();
     let look = || {
-        let neighbours = place
+        let neighbours = fixture
             .container
             .ip_json("neighbour show dev eth0 nud permanent")?;
         let neighbours = neighbours.as_array().context("a list")?;
@@ -210,14 +206,11 @@ fn pinned_gateway_keeps_the_gateways_mac() -> Result<()> {
         }
         Ok(())
     };
-    let damage = || {
-        let words = "neighbour replace 10.97.0.1 lladdr 02:00:00:00:00:01 dev eth0 nud permanent";
-        place.container.ip(words).map(drop)
-    };
-    place.come_and_go(look, damage)
+    let damage = "neighbour replace 10.97.0.1 lladdr 02:00:00:00:00:01 dev eth0 nud permanent";
+    fixture.come_and_go(look, damage)
 }
 
 #[test]
 fn pinned_gateway_is_denied_without_its_grant() -> Result<()> {
-    Place::create("pinned-gateway")?.is_denied()
+    ExampleNode::create("pinned-gateway")?.is_denied()
 }

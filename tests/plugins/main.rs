@@ -4,6 +4,7 @@ mod answers;
 mod c;
 mod catalogue;
 mod cookbook;
+mod embedded;
 mod examples;
 mod expect;
 mod inspect;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -125,65 +125,143 @@ fn is_refused_in_c(options: &[&str], why: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// What has no template is not written as something else.
-#[test]
-fn in_c_there_are_chained_plugins_only() -> Result<()> {
-    let house = house();
-    let sdk = path(&house)?;
-    for kind in ["main", "ipam"] {
-        let why = format!("--kind {kind}: the SDK for C has a template for chained plugins only");
-        is_refused_in_c(
-            &["--kind", kind, "--sdk", sdk],
-            &[&why, "`--language rust`"],
-        )?;
-    }
-    Ok(())
+/// A new project in C.
+struct InC {
+    directory: PathBuf,
+    _node: Node,
 }
 
-#[test]
-fn a_new_project_in_c_builds_and_passes_its_own_test() -> Result<()> {
-    let node = Node::create()?;
-    let project = node.root().join("mtu-limit");
-    let (sdk, directory) = (house(), path(&project)?);
-    let words = ["plugin", "new", "mtu-limit", directory, "--language", "c"];
-    let text = node.weir(&[&words[..], &["--sdk", path(&sdk)?]].concat())?;
-    assert_contains(&text, &["mtu_limit.c", "make test"]);
-    let make = |target: &str| {
+impl InC {
+    fn write(name: &str, kind: &str) -> Result<Self> {
+        let node = Node::create()?;
+        let directory = node.root().join(name);
+        let house = house();
+        let words = ["plugin", "new", name, path(&directory)?, "--kind", kind];
+        let in_c = ["--language", "c", "--sdk", path(&house)?];
+        let text = node.weir(&[&words[..], &in_c].concat())?;
+        let source = format!("{}.c", name.replace('-', "_"));
+        assert_contains(&text, &[&source, "make test"]);
+        Ok(Self {
+            directory,
+            _node: node,
+        })
+    }
+
+    /// Runs its test.
+    fn make_test(&self) -> Result<Output> {
         let mut command = Command::new("make");
-        command.arg(target).current_dir(&project);
+        command.arg("test").current_dir(&self.directory);
         command
             .env("WEIR", binary())
             .env("WEIR_C", program("weir-c"));
         command.output().context("run make")
-    };
-    let output = make("test")?;
-    let text = said(&output);
-    assert!(output.status.success(), "{text}");
-    assert_contains(&text, &["allowed link.update", "mtu=1400", "passed"]);
-
-    // Its test can fail: the plugin may not change the interface.
-    let grant = fs::read_to_string(project.join("grant.yaml"))?;
-    let narrow = grant.replace("verbs: [read, update]", "verbs: [read]");
-    assert_ne!(grant, narrow);
-    fs::write(project.join("grant.yaml"), narrow)?;
-    let output = make("test")?;
-    let text = said(&output);
-    assert!(!output.status.success(), "{text}");
-    assert_contains(&text, &["denied  link.update", "cannot set the MTU"]);
-
-    // A value of another type is the configuration's fault.
-    fs::write(project.join("grant.yaml"), grant)?;
-    let network = fs::read_to_string(project.join("network.conflist"))?;
-    for (value, why) in [
-        ("\"1400\"", "mtu: expected a whole number of 0 or more"),
-        ("67", "mtu: expected 68 to 65535, found 67"),
-    ] {
-        let wrong = network.replace("\"mtu\": 1400", &format!("\"mtu\": {value}"));
-        assert_ne!(network, wrong);
-        fs::write(project.join("network.conflist"), wrong)?;
-        assert_contains(&said(&make("test")?), &["error 7", why]);
     }
-    Ok(())
+
+    /// Its test passes and shows this. With something else in one of its files it fails and says why.
+    fn proves_itself(&self, shown: &[&str], changes: &[Change]) -> Result<()> {
+        let output = self.make_test()?;
+        let text = said(&output);
+        assert!(output.status.success(), "{text}");
+        assert_contains(&text, shown);
+        for (file, from, to, why) in changes {
+            let file = self.directory.join(file);
+            let whole = fs::read_to_string(&file)?;
+            let changed = whole.replace(from, to);
+            assert_ne!(whole, changed);
+            fs::write(&file, changed)?;
+            let output = self.make_test()?;
+            assert!(!output.status.success(), "{}", said(&output));
+            assert_contains(&said(&output), why);
+            fs::write(&file, whole)?;
+        }
+        Ok(())
+    }
+}
+
+/// What is different in a file of a project, and what its test then says: the file, the text in it, what takes its place, the
+/// words.
+type Change<'a> = (&'a str, &'a str, &'a str, &'a [&'a str]);
+
+/// A value in the network's configuration that the plugin refuses.
+fn refused<'a>(from: &'a str, to: &'a str, why: &'a [&str]) -> Change<'a> {
+    ("network.conflist", from, to, why)
+}
+
+/// Rules that are not in the grant.
+fn narrow<'a>(from: &'a str, to: &'a str, why: &'a [&str]) -> Change<'a> {
+    ("grant.yaml", from, to, why)
+}
+
+#[test]
+fn a_new_project_in_c_builds_and_passes_its_own_test() -> Result<()> {
+    let number = ["error 7", "mtu: expected a whole number of 0 or more"];
+    let least = ["error 7", "mtu: expected 68 to 65535, found 67"];
+    let denied = ["denied  link.update", "cannot set the MTU"];
+    InC::write("mtu-limit", "chained")?.proves_itself(
+        &["allowed link.update", "mtu=1400", "passed"],
+        &[
+            narrow("verbs: [read, update]", "verbs: [read]", &denied),
+            refused("\"mtu\": 1400", "\"mtu\": \"1400\"", &number),
+            refused("\"mtu\": 1400", "\"mtu\": 67", &least),
+        ],
+    )
+}
+
+/// What the test of a project shows whose container has an address of each family.
+const OF_BOTH_FAMILIES: [&str; 4] = [
+    "container: address 10.91.0.2/24 on eth0",
+    "container: address fd91::2/64 on eth0",
+    "left        nothing",
+    "passed",
+];
+
+#[test]
+fn a_new_main_plugin_in_c_builds_and_passes_its_own_test() -> Result<()> {
+    InC::write("c-pair", "main")?.proves_itself(
+        &[
+            &OF_BOTH_FAMILIES[..],
+            &[
+                "route 0.0.0.0/0 via 10.91.0.1 over eth0",
+                "route ::/0 via fd91::1 over eth0",
+            ],
+        ]
+        .concat(),
+        &[
+            narrow(
+                "ipam: [host-local, static]",
+                "ipam: []",
+                &["denied  ipam.run"],
+            ),
+            narrow(
+                "[create, read, delete]",
+                "[create, read]",
+                &["denied  link.delete"],
+            ),
+        ],
+    )
+}
+
+#[test]
+fn a_new_ipam_plugin_in_c_builds_and_passes_its_own_test() -> Result<()> {
+    let family = ["error 7", "ipam.subnet: expected a subnet of IPv4"];
+    let small = [
+        "error 7",
+        "10.91.0.0/31 has no address besides the gateway's",
+    ];
+    let none = ["error 7", "ipam: expected `subnet`, `subnet6` or both"];
+    InC::write("c-first-free", "ipam")?.proves_itself(
+        &OF_BOTH_FAMILIES,
+        &[
+            narrow(
+                "verbs: [read, write]",
+                "verbs: [read]",
+                &["denied  store.open"],
+            ),
+            refused("10.91.0.0/24", "10.91.0.0", &family),
+            refused("10.91.0.0/24", "10.91.0.0/31", &small),
+            refused("\"subnet", "\"unknown", &none),
+        ],
+    )
 }
 
 #[test]
@@ -202,7 +280,7 @@ fn a_project_is_written_only_where_there_is_nothing() -> Result<()> {
     for (name, directory, why) in [
         ("taken", path(&project)?, "is not empty"),
         ("bridge", "unused", "is built into weir"),
-        ("Not_A_Crate", "unused", "small letters"),
+        ("Not_A_Crate", "unused", "lowercase letters"),
         ("config", "unused", "its type would be `Config`"),
     ] {
         let words = [&["plugin", "new", name, directory][..], &sdk].concat();

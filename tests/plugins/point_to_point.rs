@@ -13,9 +13,9 @@ const EXAMPLE: &str = "point-to-point";
 const PORT: u16 = 7000;
 
 /// A node with the example.
-struct Place(Node);
+struct PointToPointNode(Node);
 
-impl Place {
+impl PointToPointNode {
     fn create() -> Result<Self> {
         let node = Node::create()?;
         node.install_plugin(EXAMPLE)?;
@@ -82,50 +82,50 @@ pub(crate) fn connect(to: SocketAddr) -> Result<()> {
 
 #[test]
 fn containers_reach_each_other_and_the_host() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = PointToPointNode::create()?;
     // What the plugin leaves for the next container exists before.
-    let (first, result) = place.attach()?;
-    place.run("DEL", &first, Some(&result))?.result();
-    let before = State::of(&place.0)?;
+    let (first, result) = fixture.attach()?;
+    fixture.run("DEL", &first, Some(&result))?.result();
+    let before = State::of(&fixture.0)?;
 
-    let (server, of_server) = place.attach()?;
-    let (client, of_client) = place.attach()?;
+    let (server, of_server) = fixture.attach()?;
+    let (client, of_client) = fixture.attach()?;
     for to in addresses(&of_server)? {
         connects(&server, to, |to| client.inside(|| connect(to)))?;
-        connects(&server, to, |to| place.0.inside(|| connect(to)))?;
+        connects(&server, to, |to| fixture.0.inside(|| connect(to)))?;
     }
 
-    place.run("CHECK", &server, Some(&of_server))?.result();
+    fixture.run("CHECK", &server, Some(&of_server))?.result();
     server.ip("-6 route delete fd98::/64 via fd98::1")?;
-    let checked = place.run("CHECK", &server, Some(&of_server))?;
+    let checked = fixture.run("CHECK", &server, Some(&of_server))?;
     checked.refused(106, &["fd98::/64"]);
 
     for (container, result) in [(&server, &of_server), (&client, &of_client)] {
         for _ in 0..2 {
-            place.run("DEL", container, Some(result))?.result();
+            fixture.run("DEL", container, Some(result))?.result();
         }
     }
-    assert!(place.0.taken("connected").is_empty());
-    State::of(&place.0)?.assert_same(&before);
+    assert!(fixture.0.taken("connected").is_empty());
+    State::of(&fixture.0)?.assert_same(&before);
     Ok(())
 }
 
 #[test]
 fn an_address_without_a_gateway_is_refused() -> Result<()> {
-    let place = Place::create()?;
-    let container = place.0.container()?;
-    let before = State::of(&place.0)?;
+    let fixture = PointToPointNode::create()?;
+    let container = fixture.0.container()?;
+    let before = State::of(&fixture.0)?;
     let config = json!({
         "cniVersion": "1.1.0",
         "name": "connected",
         "type": EXAMPLE,
         "ipam": { "type": "static", "addresses": [{ "address": "10.98.0.2/24" }] },
     });
-    let call = weir(&place.0, EXAMPLE, "ADD", &container, &config);
-    place
+    let call = weir(&fixture.0, EXAMPLE, "ADD", &container, &config);
+    fixture
         .0
         .run(&call)?
         .refused(108, &["10.98.0.2/24", "gateway"]);
-    State::of(&place.0)?.assert_same(&before);
+    State::of(&fixture.0)?.assert_same(&before);
     Ok(())
 }

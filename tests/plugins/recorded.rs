@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_gate::User;
-use weir_kit::{Container, Grant, Node, Outcome, component, weir};
+use weir_kit::{Container, Grant, Node, Outcome, assert_contains, component, weir};
 
 use crate::{json, path, said};
 
@@ -130,6 +130,11 @@ fn a_damaged_plugin_is_told_as_damaged_and_its_refusal_recorded() -> Result<()> 
         let told = json(&node, &question, 3);
         assert_eq!(told["allowed"], false, "{file}: {told:#}");
         assert_eq!(told["grant_state"], "damaged", "{file}: {told:#}");
+        let inspected = node.command(&["plugin", "inspect", PLUGIN, "--granted"])?;
+        // 1 if there is nothing to inspect.
+        let code = inspected.status.code();
+        assert!(matches!(code, Some(1 | 3)), "{}", said(&inspected));
+        assert_contains(&said(&inspected), &["is damaged"]);
         let checked = node.command(&["grants", "check", "--strict"])?;
         assert_eq!(checked.status.code(), Some(3), "{}", said(&checked));
         assert!(said(&checked).contains("[damaged]"), "{}", said(&checked));

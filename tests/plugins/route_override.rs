@@ -4,13 +4,13 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::assert_contains;
 
-use crate::examples::Place;
+use crate::examples::ExampleNode;
 
 /// The destinations of the interface's routes, sorted, without the kernel's own.
-fn routes(place: &Place) -> Result<Vec<String>> {
+fn routes(fixture: &ExampleNode) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for family in ["-4", "-6"] {
-        let listed = place
+        let listed = fixture
             .container
             .ip_json(&format!("{family} route show dev eth0"))?;
         let listed = listed.as_array().context("a list")?.iter();
@@ -66,7 +66,7 @@ fn gateways(result: &Value) -> Vec<&Value> {
 
 #[test]
 fn routes_are_deleted_and_added_and_checked() -> Result<()> {
-    let place = Place::with(
+    let fixture = ExampleNode::with(
         "route-override",
         json!({
             "delroutes": [{ "dst": "198.51.100.0/24" }, { "dst": "2001:db8:1::/48" }],
@@ -85,36 +85,30 @@ fn routes_are_deleted_and_added_and_checked() -> Result<()> {
             "192.0.2.0/24 via 10.97.0.1",
             "2001:db8:2::/48 via fd97::1",
         ];
-        assert_eq!(routes(&place)?, with_own(&expected));
+        assert_eq!(routes(&fixture)?, with_own(&expected));
         Ok(())
     };
-    let damage = || {
-        place
-            .container
-            .ip("-6 route delete 2001:db8:2::/48")
-            .map(drop)
-    };
-    place.come_and_go(look, damage)
+    fixture.come_and_go(look, "-6 route delete 2001:db8:2::/48")
 }
 
 #[test]
 fn the_gateway_is_flushed_and_the_result_says_so() -> Result<()> {
-    let place = Place::with("route-override", json!({ "flushgateway": true }))?;
-    place.grant()?;
-    assert_eq!(gateways(&place.attached), ["10.97.0.1", "fd97::1"]);
-    let result = place.run("ADD", &place.attached)?.result();
+    let fixture = ExampleNode::with("route-override", json!({ "flushgateway": true }))?;
+    fixture.grant()?;
+    assert_eq!(gateways(&fixture.attached), ["10.97.0.1", "fd97::1"]);
+    let result = fixture.run("ADD", &fixture.attached)?.result();
     let expected = [
         "169.254.169.254 via 10.97.0.1",
         "198.51.100.0/24 via 10.97.0.1",
         "2001:db8:1::/48 via fd97::1",
     ];
-    assert_eq!(routes(&place)?, with_own(&expected));
+    assert_eq!(routes(&fixture)?, with_own(&expected));
     assert_eq!(gateways(&result), [&Value::Null, &Value::Null]);
     assert_eq!(
         of_result(&result),
         ["169.254.169.254/32", "198.51.100.0/24", "2001:db8:1::/48"]
     );
-    place.run("CHECK", &result)?.result();
+    fixture.run("CHECK", &result)?.result();
     Ok(())
 }
 
@@ -124,29 +118,29 @@ fn all_routes_are_flushed_but_the_interfaces_own_and_link_local_ones() -> Result
         "flushroutes": true,
         "addroutes": [{ "dst": "0.0.0.0/0", "gw": "10.97.0.9" }, { "dst": "::/0", "gw": "fd97::1" }],
     });
-    let place = Place::with("route-override", keys)?;
-    place.grant()?;
+    let fixture = ExampleNode::with("route-override", keys)?;
+    fixture.grant()?;
     // The new next hop is a neighbour.
-    place
+    fixture
         .container
         .ip("route add 10.97.0.9 dev eth0 scope link")?;
-    let result = place.run("ADD", &place.attached)?.result();
+    let result = fixture.run("ADD", &fixture.attached)?.result();
     let expected = [
         "-4 via 10.97.0.9",
         "-6 via fd97::1",
         "10.97.0.9",
         "169.254.169.254 via 10.97.0.1",
     ];
-    assert_eq!(routes(&place)?, with_own(&expected));
+    assert_eq!(routes(&fixture)?, with_own(&expected));
     assert_eq!(of_result(&result), ["0.0.0.0/0", "::/0"]);
     assert_eq!(gateways(&result), ["10.97.0.1", "fd97::1"]);
-    place.run("CHECK", &result)?.result();
+    fixture.run("CHECK", &result)?.result();
 
     // By another gateway it is not the route that was added.
-    place
+    fixture
         .container
         .ip("route replace default via 10.97.0.1 dev eth0")?;
-    let error = place.run("CHECK", &result)?.refused(106, &["10.97.0.9"]);
+    let error = fixture.run("CHECK", &result)?.refused(106, &["10.97.0.9"]);
     assert_contains(&error.to_string(), &["is missing"]);
     Ok(())
 }
@@ -154,17 +148,17 @@ fn all_routes_are_flushed_but_the_interfaces_own_and_link_local_ones() -> Result
 #[test]
 fn a_route_that_is_there_again_fails_check_unless_that_is_skipped() -> Result<()> {
     for skip in [false, true] {
-        let place = Place::with(
+        let fixture = ExampleNode::with(
             "route-override",
             json!({ "flushgateway": true, "skipcheck": skip }),
         )?;
-        place.grant()?;
-        let result = place.run("ADD", &place.attached)?.result();
-        place.run("CHECK", &result)?.result();
-        place
+        fixture.grant()?;
+        let result = fixture.run("ADD", &fixture.attached)?.result();
+        fixture.run("CHECK", &result)?.result();
+        fixture
             .container
             .ip("-6 route add default via fd97::1 dev eth0")?;
-        let checked = place.run("CHECK", &result)?;
+        let checked = fixture.run("CHECK", &result)?;
         if skip {
             checked.result();
         } else {
@@ -177,9 +171,9 @@ fn a_route_that_is_there_again_fails_check_unless_that_is_skipped() -> Result<()
 /// IPv6 routes of several interfaces to one destination are one route with several next hops.
 #[test]
 fn other_interfaces_keep_their_routes() -> Result<()> {
-    let place = Place::with("route-override", json!({ "flushgateway": true }))?;
-    place.grant()?;
-    place.container.ips(&[
+    let fixture = ExampleNode::with("route-override", json!({ "flushgateway": true }))?;
+    fixture.grant()?;
+    fixture.container.ips(&[
         "link add other0 type veth peer name other1",
         "link set other1 up",
         "link set other0 up",
@@ -188,9 +182,9 @@ fn other_interfaces_keep_their_routes() -> Result<()> {
         "route append default via 10.98.0.1 dev other0",
         "-6 route append default via fd98::1 dev other0",
     ])?;
-    place.run("ADD", &place.attached)?.result();
+    fixture.run("ADD", &fixture.attached)?.result();
     for (family, gateway) in [("-4", "10.98.0.1"), ("-6", "fd98::1")] {
-        let left = place
+        let left = fixture
             .container
             .ip_json(&format!("{family} route show default"))?;
         let left = left.as_array().context("a list")?;
@@ -207,23 +201,23 @@ fn what_cannot_be_done_is_an_error() -> Result<()> {
         "delroutes": [{ "dst": "198.51.100.0/24" }],
         "addroutes": [{ "dst": "192.0.2.0/24", "gw": "203.0.113.1" }],
     });
-    let place = Place::with("route-override", keys)?;
-    place.grant()?;
-    let refused = place.run("ADD", &place.attached)?.error().to_string();
+    let fixture = ExampleNode::with("route-override", keys)?;
+    fixture.grant()?;
+    let refused = fixture.run("ADD", &fixture.attached)?.error().to_string();
     assert_contains(&refused, &["192.0.2.0/24 via 203.0.113.1 over `eth0`"]);
 
-    let place = Place::with("route-override", json!({ "flushgateway": true }))?;
-    place.grant()?;
-    let result = place.run("ADD", &place.attached)?.result();
-    place.container.ip("link delete eth0")?;
-    let checked = place.run("CHECK", &result)?;
+    let fixture = ExampleNode::with("route-override", json!({ "flushgateway": true }))?;
+    fixture.grant()?;
+    let result = fixture.run("ADD", &fixture.attached)?.result();
+    fixture.container.ip("link delete eth0")?;
+    let checked = fixture.run("CHECK", &result)?;
     checked.refused(106, &["eth0"]);
-    let refused = place.run("ADD", &place.attached)?;
+    let refused = fixture.run("ADD", &fixture.attached)?;
     refused.refused(101, &["no interface `eth0`", "earlier in the list"]);
     Ok(())
 }
 
 #[test]
 fn it_is_denied_without_its_grant() -> Result<()> {
-    Place::with("route-override", json!({ "flushroutes": true }))?.is_denied()
+    ExampleNode::with("route-override", json!({ "flushroutes": true }))?.is_denied()
 }

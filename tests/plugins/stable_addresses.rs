@@ -12,12 +12,12 @@ use crate::granted;
 const EXAMPLE: &str = "stable-addresses";
 
 /// A node with the example installed and granted.
-struct Place {
+struct StableAddressesNode {
     node: Node,
     before: State,
 }
 
-impl Place {
+impl StableAddressesNode {
     fn create() -> Result<Self> {
         let node = Node::create()?;
         let digest = node.install_plugin(EXAMPLE)?;
@@ -108,29 +108,29 @@ fn without_prefix(address: &str) -> &str {
 
 #[test]
 fn a_pod_gets_the_same_addresses_again() -> Result<()> {
-    let place = Place::create()?;
-    let containers = [(); 4].map(|()| place.node.container());
+    let fixture = StableAddressesNode::create()?;
+    let containers = [(); 4].map(|()| fixture.node.container());
     let [first, second, third, other] = containers;
     let (first, second, third, other) = (first?, second?, third?, other?);
 
-    let result = place.run("ADD", &first, &wide())?.result();
+    let result = fixture.run("ADD", &first, &wide())?.result();
     let own = addresses(&result);
     // They follow from the name alone, whichever version of the plugin assigns them.
     assert_eq!(own, ["10.97.0.52/24", "fd97::86e1:39ea:f861:6340/64"]);
     assert_eq!(inside(&first)?, own);
     let routes = first.ip("route show default")? + &first.ip("-6 route show default")?;
     assert_contains(&routes, &["via 10.97.0.1", "via fd97::1"]);
-    place
+    fixture
         .run("CHECK", &first, &with(&wide(), "prevResult", result))?
         .result();
 
     // Another container of the pod is there before the first is removed: it gets the next addresses.
-    let next = addresses(&place.run("ADD", &second, &wide())?.result());
+    let next = addresses(&fixture.run("ADD", &second, &wide())?.result());
     assert!(
         own.iter().all(|address| !next.contains(address)),
         "{next:?}"
     );
-    let others = place.run_for("web-1", "ADD", &other, &wide())?.result();
+    let others = fixture.run_for("web-1", "ADD", &other, &wide())?.result();
     let others = addresses(&others);
     assert!(
         others.iter().all(|a| !own.contains(a) && !next.contains(a)),
@@ -138,78 +138,83 @@ fn a_pod_gets_the_same_addresses_again() -> Result<()> {
     );
 
     for container in [&first, &first, &second] {
-        place.run("DEL", container, &wide())?.result();
+        fixture.run("DEL", container, &wide())?.result();
     }
-    assert_eq!(addresses(&place.run("ADD", &third, &wide())?.result()), own);
+    assert_eq!(
+        addresses(&fixture.run("ADD", &third, &wide())?.result()),
+        own
+    );
     for container in [&third, &other] {
-        place.run("DEL", container, &wide())?.result();
+        fixture.run("DEL", container, &wide())?.result();
     }
-    State::of(&place.node)?.assert_same(&place.before);
+    State::of(&fixture.node)?.assert_same(&fixture.before);
     Ok(())
 }
 
 #[test]
 fn without_a_pod_the_container_id_decides() -> Result<()> {
-    let place = Place::create()?;
-    let (container, other) = (place.node.container()?, place.node.container()?);
+    let fixture = StableAddressesNode::create()?;
+    let (container, other) = (fixture.node.container()?, fixture.node.container()?);
     let add = |container: &Container| -> Result<Vec<String>> {
-        let call = place.call("ADD", container, &wide());
-        Ok(addresses(&place.node.run(&call)?.result()))
+        let call = fixture.call("ADD", container, &wide());
+        Ok(addresses(&fixture.node.run(&call)?.result()))
     };
     let own = add(&container)?;
     assert_ne!(add(&other)?, own);
-    place
+    fixture
         .node
-        .run(&place.call("DEL", &container, &wide()))?
+        .run(&fixture.call("DEL", &container, &wide()))?
         .result();
     assert_eq!(add(&container)?, own);
     // Nothing changes for a container that has its addresses already.
-    let before = State::of(&place.node)?;
-    let again = place.node.run(&place.call("ADD", &container, &wide()))?;
+    let before = State::of(&fixture.node)?;
+    let again = fixture
+        .node
+        .run(&fixture.call("ADD", &container, &wide()))?;
     again.refused(112, &["allocated to interface `eth0` of container"]);
-    State::of(&place.node)?.assert_same(&before);
+    State::of(&fixture.node)?.assert_same(&before);
     Ok(())
 }
 
 #[test]
 fn a_full_range_set_takes_no_address_of_another() -> Result<()> {
-    let place = Place::create()?;
-    let (first, second) = (place.node.container()?, place.node.container()?);
-    let third = place.node.container()?;
+    let fixture = StableAddressesNode::create()?;
+    let (first, second) = (fixture.node.container()?, fixture.node.container()?);
+    let third = fixture.node.container()?;
     for container in [&first, &second] {
-        place.run("STATUS", container, &small())?.result();
-        place.run("ADD", container, &small())?.result();
+        fixture.run("STATUS", container, &small())?.result();
+        fixture.run("ADD", container, &small())?.result();
     }
-    let full = State::of(&place.node)?;
+    let full = State::of(&fixture.node)?;
     let words = ["no IP addresses available", "fd98::1-fd98::3"];
-    place.run("ADD", &third, &small())?.refused(110, &words);
-    State::of(&place.node)?.assert_same(&full);
-    place.run("STATUS", &third, &small())?.refused(50, &words);
+    fixture.run("ADD", &third, &small())?.refused(110, &words);
+    State::of(&fixture.node)?.assert_same(&full);
+    fixture.run("STATUS", &third, &small())?.refused(50, &words);
 
-    place.run("DEL", &first, &small())?.result();
-    place.run("STATUS", &third, &small())?.result();
-    place.run("ADD", &third, &small())?.result();
+    fixture.run("DEL", &first, &small())?.result();
+    fixture.run("STATUS", &third, &small())?.result();
+    fixture.run("ADD", &third, &small())?.result();
     Ok(())
 }
 
 #[test]
 fn gc_releases_what_no_valid_attachment_holds() -> Result<()> {
-    let place = Place::create()?;
-    let (kept, lost) = (place.node.container()?, place.node.container()?);
-    let result = place.run("ADD", &kept, &wide())?.result();
-    place.run("ADD", &lost, &wide())?.result();
-    assert_eq!(addresses_in(&place.leases("wide")).len(), 4);
+    let fixture = StableAddressesNode::create()?;
+    let (kept, lost) = (fixture.node.container()?, fixture.node.container()?);
+    let result = fixture.run("ADD", &kept, &wide())?.result();
+    fixture.run("ADD", &lost, &wide())?.result();
+    assert_eq!(addresses_in(&fixture.leases("wide")).len(), 4);
 
     let valid = json!([{ "containerID": kept.id, "ifname": "eth0" }]);
     let gc = with(&wide(), "cni.dev/valid-attachments", valid);
-    place.run("GC", &kept, &gc)?.result();
+    fixture.run("GC", &kept, &gc)?.result();
     let mut expected: Vec<String> = addresses(&result)
         .iter()
         .map(|address| without_prefix(address).to_owned())
         .collect();
     expected.sort();
-    assert_eq!(addresses_in(&place.leases("wide")), expected);
-    place
+    assert_eq!(addresses_in(&fixture.leases("wide")), expected);
+    fixture
         .run("CHECK", &kept, &with(&wide(), "prevResult", result))?
         .result();
     Ok(())
@@ -218,34 +223,34 @@ fn gc_releases_what_no_valid_attachment_holds() -> Result<()> {
 /// Whatever is in a lease's file, its address is taken until GC.
 #[test]
 fn damaged_leases_are_nobodys() -> Result<()> {
-    let place = Place::create()?;
-    let container = place.node.container()?;
-    let own = addresses(&place.run("ADD", &container, &wide())?.result());
-    place.run("DEL", &container, &wide())?.result();
-    let leases = place.leases("wide");
+    let fixture = StableAddressesNode::create()?;
+    let container = fixture.node.container()?;
+    let own = addresses(&fixture.run("ADD", &container, &wide())?.result());
+    fixture.run("DEL", &container, &wide())?.result();
+    let leases = fixture.leases("wide");
     let file = |address: &String| leases.join(without_prefix(address));
     fs::write(file(&own[0]), "")?;
     fs::write(file(&own[1]), b"\xff\x00half-a-contai\r\n\r\n")?;
     fs::write(leases.join("not an address"), "")?;
-    let damaged = State::of(&place.node)?;
+    let damaged = State::of(&fixture.node)?;
 
-    place.run("STATUS", &container, &wide())?.result();
-    let result = place.run("ADD", &container, &wide())?.result();
+    fixture.run("STATUS", &container, &wide())?.result();
+    let result = fixture.run("ADD", &container, &wide())?.result();
     let next = addresses(&result);
     assert!(
         own.iter().all(|address| !next.contains(address)),
         "{next:?}"
     );
     let checked = with(&wide(), "prevResult", result);
-    place.run("CHECK", &container, &checked)?.result();
-    place.run("DEL", &container, &checked)?.result();
-    State::of(&place.node)?.assert_same(&damaged);
+    fixture.run("CHECK", &container, &checked)?.result();
+    fixture.run("DEL", &container, &checked)?.result();
+    State::of(&fixture.node)?.assert_same(&damaged);
 
     let gc = with(&wide(), "cni.dev/valid-attachments", json!([]));
-    place.run("GC", &container, &gc)?.result();
+    fixture.run("GC", &container, &gc)?.result();
     assert!(addresses_in(&leases).is_empty());
     assert_eq!(
-        addresses(&place.run("ADD", &container, &wide())?.result()),
+        addresses(&fixture.run("ADD", &container, &wide())?.result()),
         own
     );
     Ok(())
@@ -254,28 +259,28 @@ fn damaged_leases_are_nobodys() -> Result<()> {
 /// An address that another container holds by now is not released, and CHECK tells.
 #[test]
 fn a_lease_that_another_took_stays_theirs() -> Result<()> {
-    let place = Place::create()?;
-    let container = place.node.container()?;
-    let result = place.run("ADD", &container, &wide())?.result();
+    let fixture = StableAddressesNode::create()?;
+    let container = fixture.node.container()?;
+    let result = fixture.run("ADD", &container, &wide())?.result();
     let own = addresses(&result);
-    let lease = place.leases("wide").join(without_prefix(&own[1]));
+    let lease = fixture.leases("wide").join(without_prefix(&own[1]));
     fs::remove_file(&lease)?;
     fs::write(&lease, "another\r\neth0")?;
     let checked = with(&wide(), "prevResult", result);
-    place
+    fixture
         .run("CHECK", &container, &checked)?
         .refused(113, &[without_prefix(&own[1]), "is not allocated to"]);
-    place.run("DEL", &container, &checked)?.result();
+    fixture.run("DEL", &container, &checked)?.result();
     assert_eq!(fs::read_to_string(&lease)?, "another\r\neth0");
-    assert_eq!(addresses_in(&place.leases("wide")).len(), 1);
+    assert_eq!(addresses_in(&fixture.leases("wide")).len(), 1);
     Ok(())
 }
 
 /// Property: a tenant's definition with the ranges of the node's own network neither takes nor releases its addresses.
 #[test]
 fn a_tenants_overlapping_range_reaches_no_lease_of_the_nodes() -> Result<()> {
-    let place = Place::create()?;
-    let node = &place.node;
+    let fixture = StableAddressesNode::create()?;
+    let node = &fixture.node;
     let list = json!({ "cniVersion": "1.1.0", "name": "wide", "plugins": [wide()] });
     node.put_network("10-wide.conflist", &list)?;
     // From now on, what is in no file of the node is a tenant's.
@@ -283,34 +288,34 @@ fn a_tenants_overlapping_range_reaches_no_lease_of_the_nodes() -> Result<()> {
         "clusterNetwork": "wide" });
     node.put_network("00-multus.conf", &multus)?;
     let (pod, tenants) = (node.container()?, node.container()?);
-    let own = addresses(&place.run("ADD", &pod, &wide())?.result());
+    let own = addresses(&fixture.run("ADD", &pod, &wide())?.result());
     let before = State::of(node)?;
 
     // The same ranges, and the name of the node's pod, whose digest says with which address to begin.
     let tenant = with(&wide(), "name", json!("tenant"));
-    let refusal = place.run("ADD", &tenants, &tenant)?;
+    let refusal = fixture.run("ADD", &tenants, &tenant)?;
     assert_contains(&refusal.said(), &["does not allow", "tenants.", "overlaps"]);
     State::of(node)?.assert_same(&before);
 
     // For the node's container: DEL and GC reach the tenant's leases alone.
     let gc = with(&tenant, "cni.dev/valid-attachments", json!([]));
-    place.run("GC", &pod, &gc)?.result();
-    place.run("DEL", &tenants, &tenant)?.result();
+    fixture.run("GC", &pod, &gc)?.result();
+    fixture.run("DEL", &tenants, &tenant)?.result();
     State::of(node)?.assert_same(&before);
 
     let free = network("tenant", ["10.99.0.0/24", "fd99::/64"]);
-    let result = place.run("ADD", &tenants, &free)?.result();
+    let result = fixture.run("ADD", &tenants, &free)?.result();
     assert_eq!(inside(&tenants)?, addresses(&result));
     assert_eq!(inside(&pod)?, own);
-    assert_eq!(addresses_in(&place.leases("wide")).len(), 2);
-    assert_eq!(addresses_in(&place.leases("-/tenant")).len(), 2);
+    assert_eq!(addresses_in(&fixture.leases("wide")).len(), 2);
+    assert_eq!(addresses_in(&fixture.leases("-/tenant")).len(), 2);
     Ok(())
 }
 
 #[test]
 fn ranges_that_cannot_be_used_are_refused_with_their_key() -> Result<()> {
-    let place = Place::create()?;
-    let container = place.node.container()?;
+    let fixture = StableAddressesNode::create()?;
+    let container = fixture.node.container()?;
     for (ranges, words) in [
         (json!([]), &["ipam.ranges"][..]),
         (
@@ -325,34 +330,34 @@ fn ranges_that_cannot_be_used_are_refused_with_their_key() -> Result<()> {
         let mut config = wide();
         config["ipam"]["ranges"] = ranges;
         for command in ["ADD", "STATUS"] {
-            place.run(command, &container, &config)?.refused(7, words);
+            fixture.run(command, &container, &config)?.refused(7, words);
         }
         // What an earlier configuration made can be removed.
-        place.run("DEL", &container, &config)?.result();
+        fixture.run("DEL", &container, &config)?.result();
     }
-    State::of(&place.node)?.assert_same(&place.before);
+    State::of(&fixture.node)?.assert_same(&fixture.before);
     Ok(())
 }
 
 #[test]
 fn it_is_denied_without_its_grant() -> Result<()> {
-    let place = Place::create()?;
-    let container = place.node.container()?;
-    let grant = Grant::nothing(EXAMPLE).document(&place.node.digest(EXAMPLE)?);
-    place.node.put_grant("stable-addresses.yaml", &grant)?;
-    place
+    let fixture = StableAddressesNode::create()?;
+    let container = fixture.node.container()?;
+    let grant = Grant::nothing(EXAMPLE).document(&fixture.node.digest(EXAMPLE)?);
+    fixture.node.put_grant("stable-addresses.yaml", &grant)?;
+    fixture
         .run("ADD", &container, &wide())?
         .refused(100, &["does not allow", "store"]);
-    let audit = place.node.audit();
+    let audit = fixture.node.audit();
     let is_denied = |record: &Value| record["plugin"] == EXAMPLE && record["verdict"] == "denied";
     assert!(
         audit.iter().any(is_denied),
         "the denial is in the audit log"
     );
-    fs::remove_file(place.node.grants().join("stable-addresses.yaml"))?;
-    place
+    fs::remove_file(fixture.node.grants().join("stable-addresses.yaml"))?;
+    fixture
         .run("ADD", &container, &wide())?
         .refused(202, &[EXAMPLE]);
-    State::of(&place.node)?.assert_same(&place.before);
+    State::of(&fixture.node)?.assert_same(&fixture.before);
     Ok(())
 }

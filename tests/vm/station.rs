@@ -16,14 +16,14 @@ const PORT: u16 = 9000;
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum Location<'a> {
     Host(&'a Node),
     Container(&'a Container),
 }
 
 /// An address on a link in a namespace.
 pub struct Station<'a> {
-    place: Place<'a>,
+    place: Location<'a>,
     link: String,
     address: IpAddr,
 }
@@ -40,14 +40,14 @@ pub struct Heard {
 
 impl<'a> Station<'a> {
     pub fn on_host(node: &'a Node, link: &str, address: impl Into<IpAddr>) -> Self {
-        Self::new(Place::Host(node), link, address.into())
+        Self::new(Location::Host(node), link, address.into())
     }
 
     pub fn in_container(container: &'a Container, link: &str, address: impl Into<IpAddr>) -> Self {
-        Self::new(Place::Container(container), link, address.into())
+        Self::new(Location::Container(container), link, address.into())
     }
 
-    fn new(place: Place<'a>, link: &str, address: IpAddr) -> Self {
+    fn new(place: Location<'a>, link: &str, address: IpAddr) -> Self {
         let link = link.to_owned();
         Self {
             place,
@@ -100,8 +100,8 @@ impl<'a> Station<'a> {
 
     fn ip(&self, words: &str) -> String {
         let output = match self.place {
-            Place::Host(node) => node.ip(words),
-            Place::Container(container) => container.ip(words),
+            Location::Host(node) => node.ip(words),
+            Location::Container(container) => container.ip(words),
         };
         output.expect("ip")
     }
@@ -109,8 +109,8 @@ impl<'a> Station<'a> {
     fn inside<T: Send>(&self, act: impl FnOnce() -> Result<T, Error> + Send) -> T {
         let act = || Ok(act()?);
         let done = match self.place {
-            Place::Host(node) => node.inside(act),
-            Place::Container(container) => container.inside(act),
+            Location::Host(node) => node.inside(act),
+            Location::Container(container) => container.inside(act),
         };
         done.expect("a socket of the station")
     }

@@ -9,12 +9,12 @@ use weir_kit::{Container, Node, Outcome, assert_contains, weir};
 /// How many attachments are made at once.
 const AT_ONCE: usize = 6;
 
-struct Place {
+struct VrfNode {
     node: Node,
     container: Container,
 }
 
-impl Place {
+impl VrfNode {
     /// A container with interfaces of these names.
     fn with(interfaces: &[&str]) -> Self {
         let (node, container) = Node::with_container().expect("a node");
@@ -69,42 +69,42 @@ impl Place {
 fn attachments_at_once_have_tables_of_their_own() {
     let names: Vec<String> = (0..AT_ONCE).map(|number| format!("net{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let place = Place::with(&names);
+    let fixture = VrfNode::with(&names);
     let all = |command: &str| {
-        let place = &place;
+        let fixture = &fixture;
         thread::scope(|scope| {
             for name in &names {
                 let keys = json!({ "vrfname": format!("vrf-{name}") });
-                scope.spawn(move || place.call(command, name, &keys).result());
+                scope.spawn(move || fixture.call(command, name, &keys).result());
             }
         });
     };
     all("ADD");
-    let tables: BTreeSet<u64> = place.vrfs().into_iter().map(|(_, table)| table).collect();
-    assert_eq!(tables.len(), AT_ONCE, "{:?}", place.vrfs());
+    let tables: BTreeSet<u64> = fixture.vrfs().into_iter().map(|(_, table)| table).collect();
+    assert_eq!(tables.len(), AT_ONCE, "{:?}", fixture.vrfs());
     for name in &names {
-        assert_eq!(place.master(name), format!("vrf-{name}"));
+        assert_eq!(fixture.master(name), format!("vrf-{name}"));
     }
     all("DEL");
-    assert_eq!(place.vrfs(), []);
+    assert_eq!(fixture.vrfs(), []);
 }
 
 #[test]
 #[ignore = "needs a kernel with vrf: `machine` runs it"]
 fn an_attachment_keeps_its_vrf_beside_the_del_of_the_last() {
-    let place = Place::with(&["net0", "net1"]);
+    let fixture = VrfNode::with(&["net0", "net1"]);
     let red = json!({"vrfname": "red"});
     for (old, new) in [("net0", "net1"), ("net1", "net0"), ("net0", "net1")] {
-        place.call("DEL", new, &red).result();
-        if place.master(old) != "red" {
-            place.call("ADD", old, &red).result();
+        fixture.call("DEL", new, &red).result();
+        if fixture.master(old) != "red" {
+            fixture.call("ADD", old, &red).result();
         }
         thread::scope(|scope| {
-            scope.spawn(|| place.call("DEL", old, &red).result());
-            scope.spawn(|| place.call("ADD", new, &red).result());
+            scope.spawn(|| fixture.call("DEL", old, &red).result());
+            scope.spawn(|| fixture.call("ADD", new, &red).result());
         });
         assert_eq!(
-            (place.master(old), place.master(new)),
+            (fixture.master(old), fixture.master(new)),
             (Value::Null, json!("red"))
         );
     }
@@ -113,7 +113,7 @@ fn an_attachment_keeps_its_vrf_beside_the_del_of_the_last() {
 #[test]
 #[ignore = "needs a kernel with vrf: `machine` runs it"]
 fn routes_and_addresses_are_the_interfaces_afterwards_too() {
-    let place = Place::with(&["eth0"]);
+    let fixture = VrfNode::with(&["eth0"]);
     let lines = [
         "address add 10.1.0.5/24 dev eth0",
         "address add fd00:1::5/64 dev eth0 nodad",
@@ -122,11 +122,11 @@ fn routes_and_addresses_are_the_interfaces_afterwards_too() {
         "route add 10.8.0.0/16 dev eth0 table 100",
         "-6 route add default via fd00:1::1 dev eth0",
     ];
-    place.container.ips(&lines).expect("routes");
-    place
+    fixture.container.ips(&lines).expect("routes");
+    fixture
         .call("ADD", "eth0", &json!({"vrfname": "red", "table": 7}))
         .result();
-    let shown = |words: &str| place.container.ip(words).expect("ip");
+    let shown = |words: &str| fixture.container.ip(words).expect("ip");
     assert_contains(
         &shown("route show table 7"),
         &[
@@ -150,20 +150,20 @@ fn routes_and_addresses_are_the_interfaces_afterwards_too() {
 #[test]
 #[ignore = "needs a kernel with vrf: `machine` runs it"]
 fn a_table_of_another_vrf_and_a_renamed_interface() {
-    let place = Place::with(&["net0", "net1"]);
+    let fixture = VrfNode::with(&["net0", "net1"]);
     let vrf = |name: &str, table: u32| json!({"vrfname": name, "table": table});
-    place.call("ADD", "net0", &vrf("red", 7)).result();
-    let taken = place.call("ADD", "net1", &vrf("blue", 7));
+    fixture.call("ADD", "net0", &vrf("red", 7)).result();
+    let taken = fixture.call("ADD", "net1", &vrf("blue", 7));
     taken.refused(110, &["table", "7", "VRF `red`"]);
-    let other = place.call("ADD", "net1", &vrf("red", 8));
+    let other = fixture.call("ADD", "net1", &vrf("red", 8));
     other.refused(110, &["table", "VRF `red`", "7", "8"]);
-    assert_eq!(place.vrfs(), [("red".to_owned(), 7)]);
+    assert_eq!(fixture.vrfs(), [("red".to_owned(), 7)]);
 
     // The interface of this attachment is gone: the VRF stays with the other's.
-    place.call("ADD", "net1", &vrf("red", 7)).result();
-    place.container.ip("link delete net0").expect("ip");
-    place.call("DEL", "net0", &vrf("red", 7)).result();
-    assert_eq!(place.master("net1"), "red");
-    place.call("DEL", "net1", &vrf("red", 7)).result();
-    assert_eq!(place.vrfs(), []);
+    fixture.call("ADD", "net1", &vrf("red", 7)).result();
+    fixture.container.ip("link delete net0").expect("ip");
+    fixture.call("DEL", "net0", &vrf("red", 7)).result();
+    assert_eq!(fixture.master("net1"), "red");
+    fixture.call("DEL", "net1", &vrf("red", 7)).result();
+    assert_eq!(fixture.vrfs(), []);
 }

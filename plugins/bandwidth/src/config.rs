@@ -19,11 +19,11 @@ const MOST_BURST: u64 = BYTE * u32::MAX as u64 - 1;
 #[weir_sdk::config(rename_all = "camelCase", default)]
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// Of what the container receives, in bits per second.
+    /// The rate of what the container receives, in bits per second.
     pub ingress_rate: Option<u64>,
     /// Bits.
     pub ingress_burst: Option<u64>,
-    /// Of what the container sends, in bits per second.
+    /// The rate of what the container sends, in bits per second.
     pub egress_rate: Option<u64>,
     /// Bits.
     pub egress_burst: Option<u64>,

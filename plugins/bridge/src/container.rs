@@ -14,13 +14,13 @@ pub fn configure(config: &Config, link: &Link, result: &AddResult) -> Result<(),
     if has_ipv6 {
         enable_ipv6(config, ifname)?;
     }
-    interface::add_addresses(ifname, &result.ips, |address| {
+    interface::add_addresses(link, &result.ips, |address| {
         NewAddress::new(address).with_subnet_broadcast()
     })?;
     if has_ipv6 && config.enabledad {
         interface::settle(link)?;
     }
-    interface::add_routes(ifname, &result.routes, &result.ips)
+    interface::add_routes(link, &result.routes, &result.ips)
 }
 
 /// Whether addresses are checked for duplicates, and that the interface announces its own when it
@@ -35,7 +35,7 @@ fn set_parameters(config: &Config, ifname: &str) {
     interface::set_parameter(ifname, "ipv4.conf", "arp_notify", "1");
 }
 
-/// Without duplicate address detection the link-local address is made anew: it was made when the
+/// Without duplicate address detection the link-local address is made again: it was made when the
 /// interface came up, and would be checked for seconds.
 fn enable_ipv6(config: &Config, ifname: &str) -> Result<(), Error> {
     if !config.enabledad {

@@ -52,7 +52,7 @@ impl MainPlugin for Bridge {
         }
 
         let veth = veth::wait_until_up(veth, config)?;
-        interface::announce(&request.ifname, &result.ips);
+        interface::announce(&veth.container, &result.ips);
         result.interfaces = vec![bridge::interface(&bridge)?];
         result.interfaces.extend(veth.interfaces(request.sandbox));
         result.interfaces.extend(vlan_gateway);
@@ -66,7 +66,9 @@ impl MainPlugin for Bridge {
         let previous = request.previous.as_ref();
         let steps = [
             // The kernel frees what it removes from tables while it takes the pair apart.
-            config.ip_masq.then(|| masquerade::remove(&owner, previous)),
+            config
+                .ip_masq
+                .then(|| masquerade::remove_or_reference(&owner, previous)),
             Some(weir_sdk::veth::delete(request)),
             config
                 .macspoofchk

@@ -44,7 +44,7 @@ impl MainPlugin for Dummy {
         let new = NewLink::new(Namespace::Container, ifname, NewKind::Dummy);
         let link = interface::create(&request, new)?;
         let assigned = config.ipam.assign(interface::CONTAINER_INTERFACE)?;
-        interface::configure(ifname, &assigned)?;
+        interface::configure(&link, &assigned)?;
         let interface = interface::of_container(&link, request.sandbox);
         Ok(interface::result(interface, assigned, &config.dns))
     }

@@ -34,7 +34,7 @@ impl Plugin for HostDevice {
         if config.ipam.is_configured() {
             assigned = config.ipam.assign(interface::CONTAINER_INTERFACE)?;
             if let Some(device) = &device {
-                interface::configure(&request.ifname, &assigned)?;
+                interface::configure(device, &assigned)?;
                 interface::settle(device)?;
             }
         }

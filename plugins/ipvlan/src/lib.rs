@@ -9,7 +9,7 @@ pub mod config;
 mod tests;
 
 use weir_sdk::link::{Details, NewIpvlan, NewKind};
-use weir_sdk::lower::{self, Lower, Master, Settings};
+use weir_sdk::lower::{self, Announcement, Lower, Master, Settings};
 use weir_sdk::{AddResult, Error, MainPlugin, Request, check, interface};
 
 use config::Config;
@@ -39,8 +39,7 @@ impl MainPlugin for Ipvlan {
             Some(chained) => chained,
             None => config.ipam.assign(interface::CONTAINER_INTERFACE)?,
         };
-        lower::notify(&link);
-        lower::configure(&lower, &link, &assigned)?;
+        lower::configure(&lower, &link, &assigned, Announcement::Always)?;
         Ok(lower::result(&request, &link, assigned, &config.dns))
     }
 

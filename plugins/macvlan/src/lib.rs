@@ -10,7 +10,7 @@ pub mod config;
 mod tests;
 
 use weir_sdk::link::{Details, NewKind, NewMacvlan};
-use weir_sdk::lower::{self, Lower, Settings};
+use weir_sdk::lower::{self, Announcement, Lower, Settings};
 use weir_sdk::{AddResult, Error, MainPlugin, Request, check, interface};
 
 use config::Config;
@@ -33,9 +33,8 @@ impl MainPlugin for Macvlan {
         let mut assigned = AddResult::default();
         if config.ipam.is_configured() {
             assigned = config.ipam.assign(interface::CONTAINER_INTERFACE)?;
-            lower::notify(&link);
-            lower::configure(&lower, &link, &assigned)?;
         }
+        lower::configure(&lower, &link, &assigned, Announcement::Always)?;
         Ok(lower::result(&request, &link, assigned, &config.dns))
     }
 

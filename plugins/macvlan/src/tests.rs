@@ -53,7 +53,27 @@ fn without_ipam_it_is_up_and_has_no_parameters() {
     let result = host.add::<Macvlan>(&Invocation::new(LAYER_2)).unwrap();
     assert!(result.ips.is_empty() && result.routes.is_empty());
     assert!(link::get(Namespace::Container, "eth0").unwrap().up);
-    assert_eq!(host.changes(), ["link.create container macvlan eth0"]);
+    let expected = [
+        "link.create container macvlan eth0",
+        "link.update container eth0 up=true",
+    ];
+    assert_eq!(host.changes(), expected);
+}
+
+/// The kernel announces the addresses that are there when the interface comes up.
+#[test]
+fn the_addresses_are_there_before_it_is_up_and_the_routes_after() {
+    let host = host();
+    host.add::<Macvlan>(&Invocation::new(CONFIG)).unwrap();
+    let changes = host.changes();
+    let place = |start: &str| {
+        let starts = |change: &String| change.starts_with(start);
+        changes.iter().position(starts).expect(start)
+    };
+    let notify = "sysctl.write container net.ipv4.conf.eth0.arp_notify";
+    let (address, up) = ("address.add", "link.update container eth0 up=true");
+    let order = [notify, address, up, "route.add"].map(place);
+    assert!(order.is_sorted(), "{changes:?}");
 }
 
 #[test]
@@ -112,6 +132,7 @@ fn an_add_that_fails_anywhere_leaves_nothing() {
         "link.create",
         "ipam.add",
         "address.add",
+        "link.update",
         "route.add",
     ];
     FakeHost::each_failing::<Macvlan>(host, CONFIG, &functions, |host, function| {

@@ -46,7 +46,7 @@ impl MainPlugin for Ptp {
     fn del(request: &Request<Config>) -> Result<(), Error> {
         // The kernel frees what is removed from its tables while it takes the pair apart.
         if request.config.ip_masq {
-            masquerade::remove(&Owner::of(request), request.previous.as_ref())?;
+            masquerade::remove_or_reference(&Owner::of(request), request.previous.as_ref())?;
         }
         veth::delete(request)
     }

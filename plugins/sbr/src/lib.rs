@@ -29,11 +29,14 @@ impl Plugin for Sbr {
         let result = request.chained()?.clone();
         let ips = source::require(&result, &request.ifname)?;
         let link = request.container_interface()?;
-        let sources = record::choose(&request, &ips)?;
         if config.table.is_some() {
+            let sources = record::choose(&request, &ips, &[])?;
             sources.iter().try_for_each(Source::add)?;
         } else {
-            routes::move_all(config, &link, &Way::all(config, &ips, &sources))?;
+            let routes = routes::all()?;
+            let sources = record::choose(&request, &ips, &routes)?;
+            let ways = Way::all(config, &ips, &sources);
+            routes::move_all(config, &link, routes, &ways)?;
         }
         Ok(result)
     }

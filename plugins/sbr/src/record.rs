@@ -4,9 +4,9 @@
 //! address and a table in each. The store's lock is what keeps two ADDs for one container from choosing the same table, and
 //! the file is there before the first rule is, so that DEL finds what a killed ADD has made.
 
+use weir_sdk::route::Route;
 use weir_sdk::store::{Access, Records, Transaction};
-use weir_sdk::{Context, Error, GcRequest, OperationError, Outcome, Request, route};
-use weir_sdk::{IpConfig, Namespace};
+use weir_sdk::{Context, Error, GcRequest, IpConfig, Namespace, OperationError, Outcome, Request};
 
 use crate::config::Config;
 use crate::source::{self, Source};
@@ -18,8 +18,13 @@ const FIRST_TABLE: u32 = 100;
 
 const DOING: &str = "cannot use the records in `/run/cni/sbr`";
 
-/// Chooses a table for each address and records that. An earlier ADD of the attachment, without DEL, is undone first.
-pub fn choose(request: &Request<Config>, ips: &[&IpConfig]) -> Result<Vec<Source>, Error> {
+/// Chooses a table for each address, where the container has these routes, and records that. An earlier ADD of the
+/// attachment, without DEL, is undone first.
+pub fn choose(
+    request: &Request<Config>,
+    ips: &[&IpConfig],
+    routes: &[Route],
+) -> Result<Vec<Source>, Error> {
     let store = RECORDS.open(Access::Write).context(DOING)?;
     let key = Records::key_of(request);
     let earlier = store.get(&key).found().context(DOING)?;
@@ -29,7 +34,7 @@ pub fn choose(request: &Request<Config>, ips: &[&IpConfig]) -> Result<Vec<Source
     let sources: Vec<Source> = match request.config.table {
         Some(table) => addresses.map(|address| Source { address, table }).collect(),
         None => {
-            let used = used(&store, &request.container_id, &key)?;
+            let used = used(&store, routes, &request.container_id, &key)?;
             let free = (FIRST_TABLE..).filter(|table| !used.contains(table));
             let pairs = addresses.zip(free);
             pairs
@@ -48,11 +53,14 @@ pub fn choose(request: &Request<Config>, ips: &[&IpConfig]) -> Result<Vec<Source
 }
 
 /// The tables that the container uses, or that another of its attachments is about to.
-fn used(store: &Transaction, container_id: &str, own: &str) -> Result<Vec<u32>, Error> {
+fn used(
+    store: &Transaction,
+    routes: &[Route],
+    container_id: &str,
+    own: &str,
+) -> Result<Vec<u32>, Error> {
     let rules = weir_sdk::policy_rule::list(Namespace::Container, None);
     let rules = rules.context("cannot list the container's policy rules")?;
-    let routes = route::list(Namespace::Container, &route::Filter::default());
-    let routes = routes.context("cannot list the container's routes")?;
     let mut used: Vec<u32> = rules.iter().map(|rule| rule.table).collect();
     used.extend(routes.iter().filter_map(|route| route.table));
     let of_container = Records::key_of_container(container_id);

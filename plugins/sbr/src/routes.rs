@@ -12,6 +12,9 @@ use crate::source::Source;
 /// `RT_SCOPE_LINK`.
 const ON_LINK: u8 = 253;
 
+/// `IP6_RT_PRIO_USER`: what the kernel gives an IPv6 route without a priority. An IPv4 one has 0.
+const PRIORITY_OF_IPV6: u32 = 1024;
+
 /// An address with its table, and the gateway for what is sent from it.
 pub struct Way<'a> {
     pub ip: &'a IpConfig,
@@ -63,16 +66,32 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Gives each address's table a default route and the interface's routes, and takes those out of the main table. With
-/// source hints, routes to the subnets stay there.
-pub fn move_all(config: &Config, link: &Link, ways: &[Way<'_>]) -> Result<(), Error> {
-    let former = of_main_table(link)?;
+/// The routes of the container, of all tables.
+pub fn all() -> Result<Vec<Route>, Error> {
+    let routes = route::list(Namespace::Container, &Filter::default());
+    routes.context("cannot list the container's routes")
+}
+
+/// Gives each address's table a default route and those of the container's routes that lead over the interface, and takes
+/// them out of the main table. With source hints, routes to the subnets stay there.
+pub fn move_all(
+    config: &Config,
+    link: &Link,
+    routes: Vec<Route>,
+    ways: &[Way<'_>],
+) -> Result<(), Error> {
+    let of_main = routes.into_iter().filter(|r| r.table == Some(MAIN_TABLE));
+    let former = of_main.filter_map(|route| route.part_over(link.index));
+    let former: Vec<Route> = former.collect();
     for way in ways {
         way.source.add()?;
-        if let Some(route) = way.default_route(link) {
+        let own = former.iter().filter(|route| way.follows(route));
+        let is_default = |default: &Route| own.clone().any(|route| takes_place_of(route, default));
+        let default = way.default_route(link).filter(|route| !is_default(route));
+        if let Some(route) = default {
             route::ensure(Namespace::Container, &route)?;
         }
-        for route in former.iter().filter(|route| way.follows(route)) {
+        for route in own {
             let table = Some(way.source.table);
             replace(&Route {
                 table,
@@ -88,6 +107,16 @@ pub fn move_all(config: &Config, link: &Link, ways: &[Way<'_>]) -> Result<(), Er
     let stays = |route: &Route| config.add_source_hints && route.scope == Some(ON_LINK);
     let mut gone = former.iter().filter(|route| !stays(route));
     gone.try_for_each(delete)
+}
+
+/// Whether a route would replace another of its table.
+fn takes_place_of(route: &Route, other: &Route) -> bool {
+    let priority = |route: &Route| {
+        let is_ipv6 = route.destination().addr().is_ipv6();
+        let kernels = if is_ipv6 { PRIORITY_OF_IPV6 } else { 0 };
+        route.priority.unwrap_or(kernels)
+    };
+    (route.destination, priority(route)) == (other.destination, priority(other))
 }
 
 fn of_main_table(link: &Link) -> Result<Vec<Route>, Error> {

@@ -59,7 +59,9 @@ fn routes(table: u32) -> Vec<String> {
         ..Filter::default()
     };
     let routes = route::list(Namespace::Container, &filter).unwrap();
-    routes.iter().map(ToString::to_string).collect()
+    let mut routes: Vec<String> = routes.iter().map(ToString::to_string).collect();
+    routes.sort();
+    routes
 }
 
 fn records() -> Vec<String> {
@@ -111,6 +113,19 @@ fn with_a_table_only_rules_are_added() {
     host.del::<Sbr>(&Invocation::new(r#"{"type": "sbr", "table": 7}"#))
         .unwrap();
     assert!(rules().is_empty());
+}
+
+/// The main table's default route becomes that of the address's table, which then needs none of its own.
+#[test]
+fn a_default_route_is_made_where_the_interface_has_none() {
+    let (host, result) = attached();
+    host.add::<Sbr>(&after(CONFIG, &result)).unwrap();
+    let changes = host.changes();
+    let made = changes
+        .iter()
+        .filter(|change| change.starts_with("route.add"));
+    let expected = "route.add container eth0 ::/0 via fd00::1 table 101";
+    assert!(made.eq([expected]), "{changes:?}");
 }
 
 #[test]

@@ -37,7 +37,7 @@ impl MainPlugin for Tap {
         if config.ipam.is_configured() {
             assigned = config.ipam.assign(interface::CONTAINER_INTERFACE)?;
             interface::set_parameter(ifname, "ipv4.conf", "arp_notify", "1");
-            interface::configure(ifname, &assigned)?;
+            interface::configure(&link, &assigned)?;
         }
         let interface = interface::of_container(&link, request.sandbox);
         Ok(interface::result(interface, assigned, &config.dns))

@@ -10,7 +10,7 @@ mod tests;
 
 use weir_sdk::interface::Existing;
 use weir_sdk::link::{Details, Link, NewKind, NewVlan, VlanProtocol};
-use weir_sdk::lower::{self, Lower, Settings};
+use weir_sdk::lower::{self, Announcement, Lower, Settings};
 use weir_sdk::{AddResult, Error, MainPlugin, Request, check, codes, interface};
 
 use config::Config;
@@ -27,7 +27,7 @@ impl MainPlugin for Vlan {
         let lower = config.master().find()?;
         let link = create(&request, &lower)?;
         let assigned = config.ipam.assign(interface::CONTAINER_INTERFACE)?;
-        lower::configure(&lower, &link, &assigned)?;
+        lower::configure(&lower, &link, &assigned, Announcement::Once)?;
         Ok(lower::result(&request, &link, assigned, &config.dns))
     }
 

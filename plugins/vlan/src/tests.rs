@@ -61,6 +61,23 @@ fn a_vlan_that_is_taken_and_an_interface_that_exists_are_told_apart() {
 }
 
 #[test]
+fn its_addresses_are_announced_once() {
+    let host = host();
+    host.add::<Vlan>(&Invocation::new(CONFIG)).unwrap();
+    let changes = host.changes();
+    let of_parameters = changes
+        .iter()
+        .filter(|change| change.starts_with("sysctl.write") || change.starts_with("link.update"));
+    let parameter = "sysctl.write container net.ipv4.conf.eth0.arp_notify";
+    let expected = [
+        &format!("{parameter}=1"),
+        "link.update container eth0 up=true",
+        &format!("{parameter}=0"),
+    ];
+    assert!(of_parameters.eq(expected), "{changes:?}");
+}
+
+#[test]
 fn a_master_that_is_down_is_said() {
     let host = host();
     host.arrange(|| link::set_down(Namespace::Host, "eth1").unwrap());

@@ -38,7 +38,7 @@ impl Compiler {
         Ok(Self(Engine::new(&config)?))
     }
 
-    /// The code of a component, which the engine of [`weir_engine::runner`] loads.
+    /// Returns the code of a component, which the engine of [`weir_engine::runner`] loads.
     ///
     /// Errors: `component` is not a valid WebAssembly component, with the position; a core module, with what to do.
     pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>> {

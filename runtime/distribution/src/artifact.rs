@@ -24,7 +24,7 @@ const TITLE: &str = "org.opencontainers.image.title";
 /// Annotations that weir sets itself.
 pub const OWN_ANNOTATIONS: [&str; 3] = [CREATED, TITLE, GRANT];
 
-/// What is said of a component beside its content.
+/// What an artifact says about a component besides its content.
 #[derive(Clone, Debug, Default)]
 pub struct Metadata {
     /// The plugin's name, the artifact's title.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use weir_grant::document::Digest;
-use weir_grant::{Capability, INTERFACES};
+use weir_grant::{Capability, ContractInterface};
 
 use super::error::{Error, Result};
 
@@ -79,8 +79,7 @@ impl Config {
 
 /// The capability that an import requests, if any.
 fn capability(import: &str) -> Option<Capability> {
-    let (word, _version) = import.strip_prefix(INTERFACES)?.split_once('@')?;
-    Capability::from_word(word)
+    Capability::from_word(ContractInterface::parse(import)?.name)
 }
 
 fn wrong(why: &str) -> Error {

@@ -6,11 +6,11 @@
 //! component. So what a plugin requests can be read without the component ([`Description`]). [`Registry`] moves artifacts,
 //! [`save`] and [`load`] are for nodes without a network.
 //!
-//! Who runs a registry, wrote an archive or is between is not trusted: what is read is bounded in size and time, every digest
-//! and size is checked, an index is never followed, and no secret is sent to another server than it is for.
+//! Registries, the authors of archives and the network between are not trusted: what is read is bounded in size and time, every
+//! digest and size is checked, an index is never followed, and a secret is sent only to the server that it is for.
 //!
 //! This crate does not know what a component is, and must not run one, install one or decide whether one may be installed. It
-//! writes no file but those that its caller names. It is not a part of an ADD.
+//! writes only the files that its caller names, and has no part in an ADD.
 //!
 //! # Example
 //!

@@ -144,7 +144,7 @@ fn parse(text: &str) -> Result<Reference, String> {
     })
 }
 
-/// A host is told from a part of a repository by its dot or port, as other clients do.
+/// A first part with a dot or a port is a host, otherwise it belongs to the repository, as in other clients.
 fn is_registry(text: &str) -> bool {
     let host = host(text);
     let port = text.strip_prefix(host).unwrap_or_default();

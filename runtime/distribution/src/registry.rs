@@ -289,7 +289,7 @@ async fn part(
         StatusCode::PARTIAL_CONTENT => {
             return Err(Error::Protocol {
                 url: shown(&answer),
-                why: "it continues a download somewhere else than asked".to_owned(),
+                why: "it continued the download at another offset than requested".to_owned(),
             });
         }
         _ => return Err(status(answer).await),

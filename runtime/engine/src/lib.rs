@@ -20,13 +20,14 @@
 //! ```
 
 pub mod bounds;
+mod embedded;
 mod memory;
 
-use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
-use wasmtime::component::Component;
 use wasmtime::{Config, Engine, Result};
+
+pub use embedded::{Embedded, load_embedded};
 
 /// The settings that change the compiled code, and so must be the same for loading it.
 pub fn settings() -> Config {
@@ -65,20 +66,4 @@ fn settings_to_load() -> Config {
     let mut config = settings();
     config.with_custom_code_memory(Some(Arc::new(memory::InPlace)));
     config
-}
-
-/// Code built into the binary: page-aligned, so that it runs in place.
-#[repr(C, align(4096))]
-pub struct Embedded<T: ?Sized>(pub T);
-
-/// Loads code that is a part of the binary, without copying it.
-///
-/// Errors: it is for another version of the engine.
-///
-/// # Safety
-///
-/// The bytes must be the output of `weir-compiler`.
-pub unsafe fn load_embedded(engine: &Engine, code: &'static Embedded<[u8]>) -> Result<Component> {
-    // SAFETY: the caller's, and a part of the binary is never changed or freed.
-    unsafe { Component::deserialize_raw(engine, NonNull::from(&code.0)) }
 }

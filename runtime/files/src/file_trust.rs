@@ -106,7 +106,7 @@ impl Exposed {
         Self { path, foreign }
     }
 
-    /// What an administrator can do about it.
+    /// Returns what an administrator can do about it.
     pub fn remedy(&self) -> String {
         let shown = self.path.display();
         let command = match self.foreign {

@@ -10,12 +10,12 @@ use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::libc::MFD_EXEC;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-/// An empty file, for the output of a program. The name only shows in `/proc`.
+/// Returns an empty file, for the output of a program. The name only shows in `/proc`.
 pub fn file(name: &CStr) -> io::Result<File> {
     create(name, MFdFlags::empty())
 }
 
-/// A file with this content, for the input of a program.
+/// Returns a file with this content, for the input of a program.
 pub fn input(name: &CStr, content: &[u8]) -> io::Result<File> {
     let mut file = file(name)?;
     file.write_all(content)?;
@@ -44,12 +44,12 @@ impl Program {
         Ok(Self { file })
     }
 
-    /// The path of the file for this process and its children.
+    /// Returns the path of the file for this process and its children.
     pub fn path(&self) -> String {
         path(&self.file)
     }
 
-    /// Its content from the beginning, for one reader at a time.
+    /// Returns its content from the beginning, for one reader at a time.
     pub fn content(&self) -> io::Result<&File> {
         let mut file = &self.file;
         file.rewind()?;

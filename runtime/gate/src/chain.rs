@@ -2,7 +2,7 @@
 //!
 //! Every write to the log ends with a chain line, `{"chained":12,"sha256":"…"}`. Its digest is that of the bytes before
 //! it, from the beginning of the previous chain line: of that line, and of what was written since. Chain lines are
-//! numbered. Where the chain goes on in another file, or in one that was truncated, the previous chain line is repeated
+//! numbered. Where the chain continues in another file, or in one that was truncated, the previous chain line is repeated
 //! first; so every file can be checked alone, and files that belong together share a line.
 
 use std::fmt::Write as _;
@@ -48,7 +48,7 @@ impl ChainLine {
         (read.text().as_bytes() == line).then_some(read)
     }
 
-    /// The bytes of the line in the log, with its end.
+    /// Returns the bytes of the line in the log, with its end.
     pub fn size(&self) -> usize {
         self.text().len()
     }
@@ -81,7 +81,7 @@ pub enum Step {
 /// Follows the chain through a file, line by line.
 #[derive(Default)]
 pub struct Walk {
-    /// Of the last chain line, and of all bytes since.
+    /// The digest of the last chain line and of all bytes since.
     digest: Sha256,
     last: Option<ChainLine>,
     /// Whether there are any bytes since.
@@ -169,7 +169,7 @@ mod tests {
             let found = steps(&log(&one, changed));
             assert_eq!(found.last(), Some(&next(&two, false)), "{changed}");
         }
-        // Whoever computes the digest of changed lines anew breaks the next one.
+        // Recomputing the digest of changed lines breaks the next one.
         let forged = written(&zero, "a\n");
         assert_eq!(
             steps(&log(&forged, "c\n")),

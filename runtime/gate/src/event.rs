@@ -44,9 +44,9 @@ pub enum Event<'a> {
     Grant {
         /// Its file.
         document: &'a str,
-        /// Of the file's bytes; none if the file did not exist.
+        /// The digest of the file's former bytes; none if the file did not exist.
         before: Option<&'a Digest>,
-        /// Of the file's bytes; none if the file does not exist.
+        /// The digest of the file's bytes; none if the file does not exist.
         after: Option<&'a Digest>,
         /// When the file was last written, RFC 3339; none if it does not exist.
         modified: Option<String>,
@@ -55,12 +55,15 @@ pub enum Event<'a> {
     },
 }
 
+/// The operation in the record of a changed grant.
+pub const GRANT_CHANGE: &str = "grant.change";
+
 /// The operations in records of events.
 pub const EVENTS: [&str; 6] = [
     "plugin.run",
     "plugin.add",
     "plugin.remove",
-    "grant.change",
+    GRANT_CHANGE,
     "denial.further",
     "forward.missed",
 ];
@@ -89,7 +92,7 @@ impl Event<'_> {
 }
 
 impl Subject {
-    /// The subject of an event about a plugin, outside any CNI command.
+    /// Returns the subject of an event about a plugin, outside any CNI command.
     pub fn without_command(plugin: &str, digest: String) -> Self {
         Self {
             plugin: plugin.to_owned(),

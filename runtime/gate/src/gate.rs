@@ -29,7 +29,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A gate for one invocation, with the capabilities that the grant gives the plugin.
+    /// Makes a gate for one invocation, with the capabilities that the grant gives the plugin.
     pub fn new(capabilities: Capabilities, invocation: Invocation, audit: Audit) -> Self {
         Self {
             capabilities,
@@ -201,7 +201,8 @@ impl Gate {
             || route.iter().any(|rule| rule.overlaps.is_some())
     }
 
-    /// The name of the last operation that was asked for, allowed or not; none since [`begin_call`](Self::begin_call).
+    /// Returns the name of the last operation that was asked for, allowed or not; none since
+    /// [`begin_call`](Self::begin_call).
     pub fn last(&self) -> Option<&'static str> {
         self.last
     }
@@ -211,7 +212,7 @@ impl Gate {
         self.last = None;
     }
 
-    /// The records of the invocation.
+    /// Returns the records of the invocation.
     pub fn audit(&self) -> &Audit {
         &self.audit
     }

@@ -1,6 +1,6 @@
-//! The head file: where the chain over the audit log has got to. Its lock is the one under which the log is written.
+//! The head file: the last chain line of the audit log that weir wrote. Its lock is the one under which the log is written.
 //!
-//! It is not the log itself that is locked: whoever may read a file can lock it, and keep every ADD of the node waiting.
+//! The log itself is not locked: anyone who may read a file can lock it, and could block every ADD on the node.
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
@@ -70,7 +70,7 @@ impl Head {
         (self.device, self.inode) == (log.dev(), log.ino())
     }
 
-    /// The chain's last line.
+    /// Returns the chain's last line.
     pub fn line(&self) -> ChainLine {
         ChainLine {
             chained: self.chained,

@@ -16,7 +16,7 @@ impl<O> Permit<O> {
         Self { operation }
     }
 
-    /// The permitted operation.
+    /// Returns the permitted operation.
     pub fn operation(&self) -> &O {
         &self.operation
     }

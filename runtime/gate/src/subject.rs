@@ -28,12 +28,12 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// The name by which grants know the network.
+    /// Returns the name by which grants know the network.
     pub fn granted_as(&self) -> &str {
         self.definition.as_deref().unwrap_or(&self.network)
     }
 
-    /// The values of a grant's placeholders, without those of the node's configuration.
+    /// Returns the values of a grant's placeholders, without those of the node's configuration.
     pub fn invocation(&self) -> Invocation {
         Invocation {
             container_id: self.container_id.clone(),
@@ -43,7 +43,7 @@ impl Subject {
         }
     }
 
-    /// The members that every line of weir's log has for the invocation.
+    /// Returns the members that every line of weir's log has for the invocation.
     pub fn for_log(&self) -> Value {
         let mut members = json!(self);
         members

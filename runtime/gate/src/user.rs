@@ -25,7 +25,7 @@ pub struct User {
 }
 
 impl User {
-    /// The user of this process.
+    /// Returns the user of this process.
     pub fn of_process() -> Self {
         Self {
             uid: getuid().as_raw(),

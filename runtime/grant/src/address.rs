@@ -66,7 +66,7 @@ words! {
 }
 
 impl Family {
-    /// The family of an address.
+    /// Returns the family of an address.
     pub fn of(address: &IpAddr) -> Self {
         match address {
             IpAddr::V4(_) => Self::Ipv4,

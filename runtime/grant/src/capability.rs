@@ -36,7 +36,7 @@ macro_rules! capabilities {
             /// Former words of capabilities, each with the present one. Both are read.
             pub(crate) const FORMER_WORDS: &'static [(&'static str, &'static str)] = &[$($(($old, $word),)?)*];
 
-            /// The word for it: an interface of the contract, a key of a grant, a field of the audit log.
+            /// Returns the word for it: an interface of the contract, a key of a grant, a field of the audit log.
             pub fn word(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*
@@ -105,7 +105,7 @@ macro_rules! capabilities {
                 }
             }
 
-            /// The facts about each way in which it can come about under these rules.
+            /// Returns the facts about each way in which it can come about under these rules.
             pub fn facts(&self, capabilities: &Capabilities) -> Vec<$crate::rule::Facts> {
                 match self {
                     $(Self::$variant(r) => $crate::capability::facts::<$rule>(capabilities, r),)*
@@ -136,7 +136,7 @@ macro_rules! capabilities {
 pub(crate) use capabilities;
 
 impl Capability {
-    /// The contract's capability of that word.
+    /// Returns the contract's capability of that word.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|c| c.word() == word)
     }

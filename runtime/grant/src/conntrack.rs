@@ -36,7 +36,7 @@ impl Protocol {
         }
     }
 
-    /// The protocol of that number.
+    /// Returns the protocol of that number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.iter().copied().find(|p| p.number() == number)
     }

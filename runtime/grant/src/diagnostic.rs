@@ -23,7 +23,7 @@ pub struct Position {
 }
 
 impl Diagnostic {
-    /// A mistake at a place.
+    /// Makes a diagnostic with a position in the document.
     pub fn at(position: Position, message: impl Into<String>) -> Self {
         Self {
             position: Some(position),
@@ -31,7 +31,7 @@ impl Diagnostic {
         }
     }
 
-    /// A mistake of the document as a whole.
+    /// Makes a diagnostic of the document as a whole.
     pub fn of_all(message: impl Into<String>) -> Self {
         Self {
             position: None,

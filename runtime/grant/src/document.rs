@@ -108,7 +108,7 @@ impl Spec {
         }
     }
 
-    /// The sections that the document has, in its order.
+    /// Returns the sections that the document has, in its order.
     pub fn sections(&self) -> impl Iterator<Item = (Section, &Capabilities)> {
         let sections = Section::ALL.into_iter();
         sections.filter_map(|section| Some((section, self.section(section)?)))
@@ -158,7 +158,7 @@ impl Default for Limits {
 }
 
 impl Document {
-    /// The globs of the networks that may use the plugin under this grant.
+    /// Returns the globs of the networks that may use the plugin under this grant.
     pub fn networks(&self) -> impl Iterator<Item = String> + Clone {
         self.spec.networks.iter().map(ToString::to_string)
     }

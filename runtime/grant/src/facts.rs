@@ -36,7 +36,7 @@ impl LinkFacts {
         self.kind.is_empty()
     }
 
-    /// The facts as they would be if it did not exist.
+    /// Returns the facts as they would be if it did not exist.
     #[must_use]
     pub fn absent(&self) -> Self {
         let (index, name) = if self.by_index {
@@ -78,7 +78,7 @@ impl LinkFacts {
         (!self.is_absent()).then_some(&*self.owner)
     }
 
-    /// The message that no such link exists.
+    /// Returns the message that no such link exists.
     pub fn not_found(&self) -> String {
         // A link of the host may also be hidden.
         let or = match self.namespace {

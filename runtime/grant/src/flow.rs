@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// The line.
+/// Returns the line.
 pub fn flow(value: &Value) -> String {
     match value {
         Value::Object(members) if members.is_empty() => "{}".to_owned(),

@@ -47,7 +47,7 @@ impl HostInterfaces {
             .any(|own| own.is_literal() && own.glob.as_str() == name)
     }
 
-    /// The names and globs, as they were written.
+    /// Returns the names and globs, as they were written.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|own| own.glob.as_str())
     }

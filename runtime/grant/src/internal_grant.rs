@@ -15,7 +15,7 @@ use super::verb::Verb;
 /// The plugin's name in records of such operations; no plugin can have it.
 pub const NAME: &str = "weir";
 
-/// The grant to move the default routes of a pod with these interfaces, through one of them or away from it. A
+/// Returns the grant to move the default routes of a pod with these interfaces, through one of them or away from it. A
 /// route may have several of them as next hops. It covers nothing on the host.
 pub fn capabilities(interfaces: Vec<Pattern>) -> Capabilities {
     let namespace = Some(Namespace::Container);
@@ -45,8 +45,8 @@ pub fn capabilities(interfaces: Vec<Pattern>) -> Capabilities {
     }
 }
 
-/// The grant to remove what weir's plugins made for an attachment that other plugins take over: elements of weir's own
-/// tables, and the mark on its link; and to undo what those made.
+/// Returns the grant to remove what weir's plugins made for an attachment that other plugins take over: elements of
+/// weir's own tables, and the mark on its link; and to undo what those made.
 pub fn handover() -> Capabilities {
     Capabilities {
         link: vec![LinkRule {

@@ -62,6 +62,7 @@ mod act;
 pub mod address;
 mod capability;
 pub mod conntrack;
+mod contract;
 pub mod device;
 pub mod diagnostic;
 pub mod document;
@@ -105,10 +106,8 @@ pub mod traffic;
 mod verb;
 mod word;
 
-/// The prefix of the contract's interfaces, such as `weir:cni/link@0.2.0`: most are called like their capability.
-pub const INTERFACES: &str = "weir:cni/";
-
 pub use act::{Act, Severity};
+pub use contract::ContractInterface;
 pub use document::{Document, Limits};
 pub use host_interfaces::{HOST_INTERFACES, HostInterfaces};
 pub use invocation::Invocation;
@@ -130,8 +129,7 @@ capabilities! {
     Address, "address", address: address::AddressRule;
     /// Routes.
     Route, "route", route: route::RouteRule;
-    /// Policy routing rules. In the contract, and not carried out by this version: what a rule allows is answered
-    /// `unsupported`.
+    /// Policy routing rules.
     PolicyRule, "policy-rule" once "rule", policy_rule: policy_rule::PolicyRuleRule;
     /// ARP and ND entries, and announcements on the wire.
     Neighbour, "neighbour", neighbour: neighbour::NeighbourRule;
@@ -147,9 +145,9 @@ capabilities! {
     Sysctl, "sysctl", sysctl: sysctl::SysctlRule;
     /// The plugin's state on disk.
     Store, "store", store: store::StoreRule;
-    /// The hardware behind a link of `host`. In the contract, and not carried out by this version.
+    /// The hardware behind a link of `host`.
     Device, "device", device: device::DeviceRule;
-    /// Sockets bound to one link of `container`. In the contract, and not carried out by this version.
+    /// Sockets bound to one link of `container`. This version does not implement them: calls return `unsupported`.
     Packet, "packet", packet: packet::PacketRule;
     /// Names of IPAM plugins that it may run.
     Ipam, "ipam", ipam: String;

@@ -39,7 +39,7 @@ pub struct Create {
 }
 
 impl Create {
-    /// A link with nothing but its name and kind.
+    /// Makes a link with nothing but its name and kind.
     pub fn new(namespace: Namespace, name: &str, kind: NewKind) -> Self {
         Self {
             namespace,
@@ -103,7 +103,7 @@ pub struct Update {
 }
 
 impl Update {
-    /// An update that changes nothing.
+    /// Makes an update that changes nothing.
     pub fn nothing_of(link: LinkFacts) -> Self {
         Self {
             link,

@@ -28,7 +28,7 @@ use super::verb::{Verb, VerbSet};
 pub struct Execute {
     /// `type` of the plugin configuration: the file's name.
     pub plugin: String,
-    /// Of the file's bytes.
+    /// The digest of the file's bytes.
     pub digest: Digest,
     /// `CNI_COMMAND`.
     pub command: String,
@@ -73,7 +73,7 @@ pub struct NativePlugin {
     /// The plugin's name: `type` in a configuration, and the file's name.
     #[serde(deserialize_with = "plugin_name")]
     pub name: String,
-    /// Of the file's bytes.
+    /// The digest of the file's bytes.
     pub digest: Digest,
     /// The networks that may use it, as in a grant.
     pub networks: Vec<Pattern>,

@@ -31,7 +31,7 @@ impl Overlap {
     }
 }
 
-/// What a plugin is told, which need not know the host's routes. The record of the operation has them.
+/// The answer to the plugin, which need not know the host's routes. The record of the operation has them.
 impl fmt::Display for Overlap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("what the host has")

@@ -9,7 +9,7 @@ pub fn joined(mut words: Vec<String>, last: &str) -> String {
     }
 }
 
-/// The words, each in backticks.
+/// Returns the words, each in backticks.
 pub fn quoted<T: std::fmt::Display>(words: impl IntoIterator<Item = T>) -> Vec<String> {
     words.into_iter().map(|word| format!("`{word}`")).collect()
 }

@@ -38,7 +38,7 @@ pub(super) fn plugin_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// A digest of its bytes.
+    /// Computes the digest of its bytes.
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }

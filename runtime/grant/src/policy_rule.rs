@@ -38,7 +38,7 @@ pub struct PolicyRule {
 }
 
 impl PolicyRule {
-    /// A rule for all packets of a family, whose priority the kernel chooses.
+    /// Makes a rule for all packets of a family, whose priority the kernel chooses.
     pub fn new(family: Family, table: u32) -> Self {
         Self {
             family,
@@ -123,7 +123,8 @@ impl PolicyRule {
         format!("{} packets {}", self.family, selectors.join(", "))
     }
 
-    /// The rule in a sentence: "routing rule in container, priority 7: ipv4 packets from 10.1.0.0/16 by routing table 100".
+    /// Returns the rule in a sentence: "routing rule in container, priority 7: ipv4 packets from 10.1.0.0/16 by routing
+    /// table 100".
     pub fn words(&self, namespace: Namespace) -> String {
         let priority = self
             .priority

@@ -59,7 +59,7 @@ pub struct Route<L = LinkFacts> {
 }
 
 impl<L> Route<L> {
-    /// A unicast route of the main table, with nothing else.
+    /// Makes a unicast route of the main table, with nothing else.
     pub fn unicast(destination: IpNet) -> Self {
         Self {
             destination,
@@ -277,7 +277,7 @@ rule! {
         /// attachment, and the default route. Any, when left out.
         overlaps: Owners = Has::if_any(r.overlap.as_ref().map(Overlap::mark)), only_for(&[Verb::Create, Verb::Update]), never_suggested(), never_asked();
     } says |rule| {
-        let destinations = rule.with("destinations", " to ");
+        let destinations = rule.with("destinations", " within ");
         let links = rule.over_interface("links");
         let tables = rule.with("tables", " in routing table ");
         format!("{} routes{destinations}{links}{tables}", rule.verbs())

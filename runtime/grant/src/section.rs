@@ -16,13 +16,21 @@ impl Section {
     /// Both, in the document's order.
     pub const ALL: [Self; 2] = [Self::Node, Self::Tenants];
 
-    /// The section for a network. A definition's network is `namespace/name`, and no name in
+    /// Returns the section for a network. A definition's network is `namespace/name`, and no name in
     /// a configuration has a slash.
     pub fn of(network: &str) -> Self {
         if network.contains('/') {
             Self::Tenants
         } else {
             Self::Node
+        }
+    }
+
+    /// Returns the key of a document's `spec` that has the section's rules.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Node => "capabilities",
+            Self::Tenants => "tenants.capabilities",
         }
     }
 
@@ -43,7 +51,7 @@ impl Section {
     }
 }
 
-/// The network's name without a slash: `namespace@name` for `namespace/name`. No name in a
+/// Returns the network's name without a slash: `namespace@name` for `namespace/name`. No name in a
 /// configuration has an `@`.
 pub fn in_one_part(network: &str) -> String {
     network.replacen('/', "@", 1)
@@ -72,8 +80,8 @@ words! {
 }
 
 impl Request {
-    /// The requests that the keys of `args.cni` and of `runtimeConfig` make. An unknown key of the latter is not a
-    /// pod's, such as a device's id.
+    /// Returns the requests that the keys of `args.cni` and of `runtimeConfig` make. An unknown key of the latter is
+    /// not a pod's, such as a device's id.
     pub fn of_keys<'a>(
         args: impl Iterator<Item = &'a String>,
         runtime_config: impl Iterator<Item = &'a String>,

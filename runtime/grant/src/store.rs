@@ -135,8 +135,8 @@ pub fn is_systems(directory: &Path) -> bool {
 }
 
 impl Configured {
-    /// The paths that a configuration names, except those it has no say in: a system directory, and anything but an
-    /// absolute path without `..`.
+    /// Returns the paths that a configuration names, except those it has no say in: a system directory, and anything
+    /// but an absolute path without `..`.
     pub fn new(data_dir: Option<&str>, resolv_conf: Option<&str>) -> Self {
         let data_dir = data_dir.map(PathBuf::from);
         let resolv_conf = resolv_conf.map(PathBuf::from);
@@ -237,7 +237,7 @@ pub struct Change {
 pub const CHANGE_SIZE: usize = 128;
 
 impl Revert {
-    /// The memory that it takes, in bytes.
+    /// Returns the memory that it takes, in bytes.
     pub fn size(&self) -> usize {
         let length = |value: &Option<Vec<u8>>| value.as_ref().map_or(0, Vec::len);
         let sizes = self.changes.iter().map(|change| {
@@ -305,7 +305,7 @@ rule! {
             let files = files.map(|list| format!("read the file {list}"));
             let places: Vec<String> = directories.into_iter().chain(files).collect();
             if places.is_empty() {
-                return format!("{verbs} files of its own below /var/lib/weir/stores");
+                return format!("{verbs} its own files below /var/lib/weir/stores");
             }
             joined(places, "and")
         }

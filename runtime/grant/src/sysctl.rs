@@ -47,7 +47,7 @@ impl Write {
         self.link().is_some()
     }
 
-    /// The name of the parameter's link: `eth0.1` for `net.ipv4.conf.eth0/1.forwarding`.
+    /// Returns the name of the parameter's link: `eth0.1` for `net.ipv4.conf.eth0/1.forwarding`.
     pub fn link(&self) -> Option<String> {
         let mut segments = self.key.split('.').skip(2);
         let of_links = matches!(segments.next(), Some("conf" | "neigh"));
@@ -66,6 +66,12 @@ pub fn flaw_of_value(key: &str, value: &str) -> Option<String> {
             value.escape_debug()
         )
     })
+}
+
+/// Says how a value of a parameter disables a protection, as it follows "which": "turns off the check for forged source
+/// addresses". An empty value stands for any. None if it disables none that is known.
+pub fn disabled_protection(key: &str, value: &str) -> Option<&'static str> {
+    Effect::of(key, value)?.disabled_protection()
 }
 
 operations! {

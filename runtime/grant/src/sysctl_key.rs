@@ -1,7 +1,7 @@
 //! Keys of kernel parameters below `net.`.
 
-/// The parts of a key below `net.`, as files and directories of `/proc/sys/net`. A slash stands for a dot in the name
-/// of a link.
+/// Returns the parts of a key below `net.`, as files and directories of `/proc/sys/net`. A slash stands for a dot in
+/// the name of a link.
 pub fn segments(key: &str) -> impl Iterator<Item = String> {
     key.split('.')
         .skip(1)

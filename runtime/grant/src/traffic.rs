@@ -36,7 +36,7 @@ impl Handle {
         self.0 as u16
     }
 
-    /// The handle of the discipline that a class belongs to.
+    /// Returns the handle of the discipline that a class belongs to.
     pub fn discipline(self) -> Self {
         Self(self.0 & 0xffff_0000)
     }
@@ -115,7 +115,7 @@ pub enum Discipline {
 }
 
 impl Discipline {
-    /// The kernel's word for it.
+    /// Returns the kernel's word for it.
     pub fn word(&self) -> &str {
         match self {
             Self::Tbf(_) => "tbf",
@@ -180,7 +180,7 @@ pub enum Action<L = LinkFacts> {
 }
 
 impl<L> Action<L> {
-    /// The word of a grant for it.
+    /// Returns the word of a grant for it.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Redirect(_) => MIRRED,
@@ -224,7 +224,7 @@ pub struct DeleteQdisc {
     pub parent: Handle,
     /// The discipline to remove, if it is still there; none if there is none.
     #[serde(flatten)]
-    pub standing: Option<PresentQdisc>,
+    pub present: Option<PresentQdisc>,
 }
 
 /// Reads the disciplines of a link.
@@ -288,7 +288,7 @@ operations! {
     AddQdisc: "traffic.add-qdisc", Create, about(link), |o|
         Requirement::new(&o.link, Some(o.qdisc.discipline.word()), Self::VERB);
     DeleteQdisc: "traffic.delete-qdisc", Delete, about(link), |o|
-        Requirement::new(&o.link, o.standing.as_ref().map(|s| s.discipline.as_str()), Self::VERB);
+        Requirement::new(&o.link, o.present.as_ref().map(|s| s.discipline.as_str()), Self::VERB);
     ListQdiscs: "traffic.list-qdiscs", Read, about(link), |o| Requirement::new(&o.link, None, Self::VERB);
     AddClass: "traffic.add-class", Create, about(link), |o| Requirement::new(&o.link, Some(HTB), Self::VERB);
     DeleteClass: "traffic.delete-class", Delete, about(link), |o| Requirement::new(&o.link, Some(HTB), Self::VERB);
@@ -457,7 +457,7 @@ mod tests {
         DeleteQdisc {
             link,
             parent: Handle::ROOT,
-            standing: discipline.map(|discipline| PresentQdisc {
+            present: discipline.map(|discipline| PresentQdisc {
                 handle: Handle(0x1_0000),
                 discipline: discipline.to_owned(),
             }),
@@ -542,7 +542,7 @@ mod tests {
         let operation = delete(link("bw1", "ifb"), Some("tbf"));
         let expected = denied(&operation.act(), Some("traffic[1]: verbs"));
         assert_eq!(decision(BANDWIDTH, &operation), expected);
-        // Where there is nothing, it may be told so.
+        // It may learn that there is nothing.
         let operation = delete(link("veth0", "veth"), None);
         assert_eq!(decision(BANDWIDTH, &operation), allowed(&["traffic[0]"]));
     }

@@ -23,7 +23,7 @@ macro_rules! words {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$value),+];
 
-            /// The word in a document.
+            /// Returns the word in a document.
             pub const fn word(self) -> &'static str {
                 match self {
                     $(Self::$value => $word,)+

@@ -128,7 +128,7 @@ impl From<IpNet> for types::IpNetwork {
     }
 }
 
-/// A network, including its host part. Errors: `Invalid` for a prefix that is too long.
+/// Returns a network, including its host part. Errors: `Invalid` for a prefix that is too long.
 pub fn network(network: types::IpNetwork) -> Result<IpNet, Error> {
     let address = IpAddr::from(network.address);
     IpNet::new(address, network.prefix_length).map_err(|_| {
@@ -139,7 +139,7 @@ pub fn network(network: types::IpNetwork) -> Result<IpNet, Error> {
     })
 }
 
-/// A link-layer address. Errors: `Invalid` unless it has 6 or 20 bytes.
+/// Returns a link-layer address. Errors: `Invalid` unless it has 6 or 20 bytes.
 pub fn mac(bytes: Vec<u8>) -> Result<Mac, Error> {
     match bytes.len() {
         6 | 20 => Ok(Mac(bytes)),
@@ -162,7 +162,7 @@ impl From<weir_cni::Interface> for cni::ResultInterface {
     }
 }
 
-/// A plugin's result. Errors: code 6 for an invalid result, such as one with the prefix length 33.
+/// Returns a plugin's result. Errors: code 6 for an invalid result, such as one with the prefix length 33.
 pub fn result(result: cni::AttachmentResult) -> Result<weir_cni::AddResult, weir_cni::Error> {
     let malformed = |e: Error| weir_cni::Error::decoding_failure(format!("the result: {e}"));
     let ips = result.ips.into_iter().map(ip).collect::<Result<_, _>>();

@@ -2,7 +2,7 @@
 
 use wasmtime::component::{Component, HasData, HasSelf, Linker};
 use wasmtime::{Engine, Result};
-use weir_grant::INTERFACES;
+use weir_grant::ContractInterface;
 use weir_kernel::{Broker, Error};
 
 use super::bindings::weir::cni::{
@@ -37,16 +37,15 @@ views! {
 /// What implements an interface without a view of its own.
 type Plain = HasSelf<Broker>;
 
-/// A linker with the interfaces of the contract that a component imports: most import a few, and each function takes time to
-/// connect. What else it imports is left unconnected.
+/// Returns a linker with the interfaces of the contract that a component imports: most import a few, and each function
+/// takes time to connect. What else it imports is left unconnected.
 ///
 /// Errors: an interface is imported in two versions.
 pub fn linker(engine: &Engine, component: &Component) -> Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     for (import, _) in component.component_type().imports(engine) {
-        if let Some(interface) = import.strip_prefix(INTERFACES) {
-            let (interface, _version) = interface.split_once('@').unwrap_or((interface, ""));
-            connect(&mut linker, interface)?;
+        if let Some(interface) = ContractInterface::parse(import) {
+            connect(&mut linker, interface.name)?;
         }
     }
     Ok(linker)

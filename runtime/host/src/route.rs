@@ -1,6 +1,6 @@
 //! Capability `route`: from the contract to the gate and the kernel.
 
-use weir_grant::{self as grant, Overlap, route};
+use weir_grant::route;
 use weir_kernel::{Broker, Error, Result};
 
 use super::bindings::weir::cni::route::{self as contract, Host as Contract, RouteKind};
@@ -10,16 +10,16 @@ use super::facts::{identify, overlap};
 
 impl Contract for Broker {
     fn add(&mut self, namespace: Namespace, new: contract::Route) -> Result<()> {
-        let (namespace, route, overlap) = asked(self, namespace, new)?;
-        self.perform(route::Add {
-            namespace,
-            route,
-            overlap,
-        })
+        let add = addition(self, namespace, new)?;
+        self.perform(add)
     }
 
     fn replace(&mut self, namespace: Namespace, new: contract::Route) -> Result<()> {
-        let (namespace, route, overlap) = asked(self, namespace, new)?;
+        let route::Add {
+            namespace,
+            route,
+            overlap,
+        } = addition(self, namespace, new)?;
         self.perform(route::Replace {
             namespace,
             route,
@@ -30,7 +30,7 @@ impl Contract for Broker {
     fn delete(&mut self, namespace: Namespace, old: contract::Route) -> Result<()> {
         let operation = route::Delete {
             namespace: namespace.into(),
-            route: wanted(self, namespace, old)?,
+            route: with_links(self, namespace, old)?,
         };
         self.perform(operation)
     }
@@ -63,19 +63,19 @@ impl Contract for Broker {
     }
 }
 
-/// A route to add or to replace, with what it overlaps.
-fn asked(
-    broker: &mut Broker,
-    namespace: Namespace,
-    new: contract::Route,
-) -> Result<(grant::Namespace, route::Route, Option<Overlap>)> {
-    let route = wanted(broker, namespace, new)?;
+/// Returns the operation that adds a route, with what the route overlaps.
+fn addition(broker: &mut Broker, namespace: Namespace, new: contract::Route) -> Result<route::Add> {
+    let route = with_links(broker, namespace, new)?;
     let overlap = overlap(broker, namespace, route.destination)?;
-    Ok((namespace.into(), route, overlap))
+    Ok(route::Add {
+        namespace: namespace.into(),
+        route,
+        overlap,
+    })
 }
 
-/// A route as a plugin names it, with the facts about its links.
-fn wanted(
+/// Reads the facts about the links that a plugin's route refers to.
+fn with_links(
     broker: &mut Broker,
     namespace: Namespace,
     route: contract::Route,

@@ -63,7 +63,7 @@ pub struct State {
 }
 
 impl State {
-    /// The state of a new invocation.
+    /// Returns the state of a new invocation.
     pub fn new(setup: Setup) -> Self {
         let log_bytes = usize::try_from(setup.limits.log.as_u64()).unwrap_or(usize::MAX);
         Self {
@@ -95,8 +95,8 @@ impl State {
         &mut self.broker
     }
 
-    /// The last call of the contract that the plugin made: its operation, such as `link.get`, or only the interface if the call
-    /// asked for none; none before the first call.
+    /// Returns the last call of the contract that the plugin made: its operation, such as `link.get`, or only the
+    /// interface if the call asked for none; none before the first call.
     pub fn last_call(&self) -> Option<&'static str> {
         self.broker.gate().last().or(self.interface)
     }
@@ -137,12 +137,12 @@ impl State {
         }
     }
 
-    /// The limits of this invocation.
+    /// Returns the limits of this invocation.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// How much of them is used.
+    /// Returns how much of them is used.
     pub fn usage(&self) -> Usage {
         self.usage
     }
@@ -168,7 +168,7 @@ impl State {
         Ok(())
     }
 
-    /// The plugin's standard error and output, for the log.
+    /// Returns the plugin's standard error and output, for the log.
     pub fn standard_error(&self) -> String {
         String::from_utf8_lossy(&self.stderr.contents()).into_owned()
     }
@@ -178,12 +178,12 @@ impl State {
         &mut self.log
     }
 
-    /// The message of a panic, if the plugin logged one: it begins with `panicked at`.
+    /// Returns the message of a panic, if the plugin logged one: it begins with `panicked at`.
     pub fn logged_panic(&self) -> Option<&str> {
         self.log.panic()
     }
 
-    /// The plugin's log.
+    /// Returns the plugin's log.
     pub fn log(&mut self) -> &mut Log {
         &mut self.log
     }

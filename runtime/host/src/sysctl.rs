@@ -22,11 +22,21 @@ impl Contract for Broker {
             value,
             owner: String::new(),
         };
-        if self.gate().asks_owner_of_parameters() {
-            operation.owner = owner(self, &operation);
-        }
+        operation.owner = match owner_of_made(self, &operation) {
+            // Otherwise the kernel is not asked only to record it.
+            None if self.gate().asks_owner_of_parameters() => owner(self, &operation),
+            known => known.unwrap_or_default(),
+        };
         self.perform(operation)
     }
+}
+
+/// The owner's mark of a link that the invocation made, which is known without the kernel.
+fn owner_of_made(broker: &mut Broker, write: &sysctl::Write) -> Option<String> {
+    let name = write.link()?;
+    let known = broker.kernel().known_links();
+    let link = known.made(write.namespace, &name)?;
+    Some(link.facts(write.namespace).owner)
 }
 
 /// The owner's mark of the link whose parameter is written; empty if there is none.

@@ -30,7 +30,7 @@ impl Contract for Broker {
     ) -> Result<()> {
         let link = identify(self, namespace, &link)?;
         let parent = Handle(parent);
-        let standing = if link.is_absent() {
+        let present = if link.is_absent() {
             None
         } else {
             self.kernel().present_qdisc(&link, parent)?
@@ -38,7 +38,7 @@ impl Contract for Broker {
         let operation = traffic::DeleteQdisc {
             link,
             parent,
-            standing,
+            present,
         };
         self.perform(operation)
     }

@@ -25,22 +25,22 @@ impl Broker {
         }
     }
 
-    /// The gate.
+    /// Returns the gate.
     pub fn gate(&self) -> &Gate {
         &self.gate
     }
 
-    /// The gate, for what is not an operation of the kernel.
+    /// Returns the gate, for what is not an operation of the kernel.
     pub fn gate_mut(&mut self) -> &mut Gate {
         &mut self.gate
     }
 
-    /// The kernel, for facts. It carries out nothing without a permit.
+    /// Returns the kernel, for facts. It carries out nothing without a permit.
     pub fn kernel(&mut self) -> &mut DynKernel {
         &mut *self.kernel
     }
 
-    /// The undo log.
+    /// Returns the undo log.
     pub fn log(&self) -> &UndoLog {
         &self.log
     }
@@ -56,7 +56,7 @@ impl Broker {
         perform(&mut self.gate, &mut *self.kernel, &mut self.log, operation)
     }
 
-    /// The same for an operation on an open store.
+    /// Returns the same for an operation on an open store.
     pub fn perform_in<O, A>(&mut self, store: &mut DynTransaction, operation: O) -> Result<A>
     where
         O: Operation,

@@ -35,7 +35,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error that is not the kernel's.
+    /// Makes an error that is not the kernel's.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -44,37 +44,37 @@ impl Error {
         }
     }
 
-    /// A malformed or impossible argument.
+    /// Makes the error for a malformed or impossible argument.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(Code::Invalid, message)
     }
 
-    /// Something that does not exist.
+    /// Makes the error for something that does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(Code::NotFound, message)
     }
 
-    /// Something that exists already.
+    /// Makes the error for something that exists already.
     pub fn exists(message: impl Into<String>) -> Self {
         Self::new(Code::Exists, message)
     }
 
-    /// Something that others hold or keep changing.
+    /// Makes the error for something that others hold or keep changing.
     pub fn busy(message: impl Into<String>) -> Self {
         Self::new(Code::Busy, message)
     }
 
-    /// Something that this node or this weir does not have.
+    /// Makes the error for something that this node or this weir does not have.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(Code::Unsupported, message)
     }
 
-    /// Everything else.
+    /// Makes the error for everything else.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(Code::Failed, message)
     }
 
-    /// The kernel's answer, with its extended-ack text where it gave one.
+    /// Returns the kernel's answer, with its extended-ack text where it gave one.
     pub fn kernel(errno: Errno, text: Option<&str>) -> Self {
         let message = match text {
             Some(text) => format!("{} ({errno:?})", text.trim_end_matches('.')),

@@ -42,7 +42,7 @@ impl Linux {
         }
     }
 
-    /// Its network namespaces, for what needs no permit.
+    /// Returns its network namespaces, for what needs no permit.
     pub fn namespaces(&mut self) -> &mut Namespaces {
         &mut self.namespaces
     }

@@ -1,7 +1,7 @@
 //! The two network namespaces of an invocation, and the netlink sockets in each.
 //!
-//! What must happen inside the container's namespace, such as opening its socket, is done in a short
-//! visit; between visits every thread of the process is in the host's.
+//! What must happen inside the container's namespace, such as opening its socket, runs as one closure there; at all other
+//! times every thread of the process is in the host's namespace.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -104,7 +104,7 @@ pub struct Namespaces {
 }
 
 impl Namespaces {
-    /// The namespace that the process is in, and the container's where there is one.
+    /// Returns the namespace that the process is in, and the container's where there is one.
     pub fn new(container: Option<OwnedFd>) -> Self {
         let home = Home::default();
         Self {
@@ -113,7 +113,7 @@ impl Namespaces {
         }
     }
 
-    /// A host whose sockets, for rtnetlink and nfnetlink, the fuzz targets answer.
+    /// Makes a host whose sockets, for rtnetlink and nfnetlink, the fuzz targets answer.
     #[cfg(fuzzing)]
     pub fn with_peers(route: OwnedFd, netfilter: OwnedFd) -> Self {
         let host = NetworkNamespace {
@@ -132,7 +132,7 @@ impl Namespaces {
         self.container.is_some()
     }
 
-    /// The one that the process is in.
+    /// Returns the one that the process is in.
     pub fn host(&mut self) -> &mut NetworkNamespace {
         &mut self.host
     }
@@ -187,7 +187,7 @@ impl NetworkNamespace {
         }
     }
 
-    /// Which of the two it is.
+    /// Returns which of the two it is.
     pub fn which(&self) -> Namespace {
         self.which
     }

@@ -1,7 +1,7 @@
-//! A visit to another network namespace: the calling thread enters, acts and comes back.
+//! Running a closure in another network namespace: the calling thread enters, acts and comes back.
 //!
-//! A namespace is a thread's own, so that other threads of the process never notice. A thread made
-//! for each visit would do, too, but costs more than all the rest of a visit.
+//! Each thread has its own namespace, so other threads of the process are not affected. A new thread for each closure
+//! would work as well, but starting it takes longer than everything else here.
 
 use std::os::fd::BorrowedFd;
 use std::process;

@@ -115,7 +115,7 @@ pub fn check(rule: &PolicyRule) -> Result<()> {
 fn flaw(rule: &PolicyRule) -> Option<String> {
     // In place of table 0 the kernel would take a table that is empty.
     if rule.table == 0 {
-        return Some("table 0 is no table: expected 1 to 4294967295".to_owned());
+        return Some("table 0 is not a table: expected 1 to 4294967295".to_owned());
     }
     if rule.mark.is_none() && rule.mark_mask.is_some() {
         return Some("a mask is of no use without a mark".to_owned());

@@ -57,7 +57,7 @@ impl Perform<Write> for Linux {
     fn perform(&mut self, permit: &Permit<Write>, changes: &mut Changes<'_>) -> Result<()> {
         let write = permit.operation();
         let is_of_made_link =
-            (write.link()).is_some_and(|name| self.links.is_name_of_made(write.namespace, &name));
+            (write.link()).is_some_and(|name| self.links.made(write.namespace, &name).is_some());
         let before = match (write.namespace, self.notes()) {
             _ if is_of_made_link => return carry_out(&mut self.namespaces, write, write_value),
             (Namespace::Container, _) => {

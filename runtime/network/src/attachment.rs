@@ -20,7 +20,7 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// An attachment in the namespace at `netns`.
+    /// Makes an attachment in the namespace at `netns`.
     ///
     /// Errors: code 8 for a path that is not a network namespace, or is the host's own. A DEL accepts a namespace that
     /// no longer exists.
@@ -40,7 +40,7 @@ impl Attachment {
         })
     }
 
-    /// The attachment that the environment names; an empty one for commands that are not about one. With
+    /// Returns the attachment that the environment names; an empty one for commands that are not about one. With
     /// `CNI_NETNS_OVERRIDE`, the namespace may be the one that weir runs in.
     pub fn from_environment(environment: &Environment) -> Result<Self, Error> {
         let environment = environment.clone();
@@ -54,7 +54,7 @@ impl Attachment {
         })
     }
 
-    /// The same with these `CNI_ARGS`.
+    /// Returns the same with these `CNI_ARGS`.
     #[must_use]
     pub fn with_args(&self, args: Args) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Attachment {
         }
     }
 
-    /// The same container with another interface.
+    /// Returns the same container with another interface.
     #[must_use]
     pub fn with_ifname(&self, ifname: impl Into<String>) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl Attachment {
         }
     }
 
-    /// The host's namespace, and the container's, if it has one. Errors: the process has no descriptor left.
+    /// Returns the host's namespace, and the container's, if it has one. Errors: the process has no descriptor left.
     pub fn namespaces(&self) -> Result<Namespaces, Error> {
         let duplicate = self
             .namespace
@@ -84,7 +84,7 @@ impl Attachment {
             .map_err(|e| Error::internal(format!("cannot duplicate a descriptor: {e}")))
     }
 
-    /// The container's namespace, if it has one.
+    /// Returns the container's namespace, if it has one.
     pub fn namespace(&self) -> Option<Arc<OwnedFd>> {
         self.namespace.clone()
     }

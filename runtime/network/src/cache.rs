@@ -42,7 +42,7 @@ pub struct Cached {
 }
 
 impl Cached {
-    /// The entry of an attachment.
+    /// Returns the entry of an attachment.
     pub fn new(
         network: &str,
         attachment: &Attachment,
@@ -78,7 +78,7 @@ impl Cached {
         pairs.join(";").parse().ok()
     }
 
-    /// The attachment, for a DEL. Errors: as of [`Attachment::open`].
+    /// Returns the attachment, for a DEL. Errors: as of [`Attachment::open`].
     pub fn attachment(&self) -> Result<Attachment, Error> {
         Attachment::open(
             Command::Del,
@@ -89,12 +89,12 @@ impl Cached {
         )
     }
 
-    /// The result of ADD; none if it cannot be read in the list's version.
+    /// Returns the result of ADD; none if it cannot be read in the list's version.
     pub fn result_of(&self, list: &NetworkConfigList) -> Option<AddResult> {
         from_json_assuming(self.result.as_ref()?, list.cni_version).ok()
     }
 
-    /// The network configuration list that was used. Errors: code 6.
+    /// Returns the network configuration list that was used. Errors: code 6.
     pub fn config(&self) -> Result<String, Error> {
         let bytes = STANDARD.decode(&self.config).ok();
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -122,7 +122,7 @@ impl Cache {
         }
     }
 
-    /// A cache in another directory, such as that of another delegating plugin.
+    /// Makes a cache in another directory, such as that of another delegating plugin.
     pub fn at(directory: PathBuf, paths: &Paths) -> Self {
         Self {
             directory,
@@ -130,7 +130,8 @@ impl Cache {
         }
     }
 
-    /// The entry of an attachment; none if there is none or it cannot be read, since a DEL must continue without.
+    /// Returns the entry of an attachment; none if there is none or it cannot be read, since a DEL must continue
+    /// without.
     ///
     /// Errors: code 5 if others could have written it: it decides what a DEL runs, and as which network.
     pub fn get(&self, network: &str, attachment: &Attachment) -> Result<Option<Cached>, Error> {
@@ -152,7 +153,7 @@ impl Cache {
         weir_files::remove(&path).map_err(|e| failed(&path, &e))
     }
 
-    /// The entries of a network, and why some that may be of it are not used. Errors: code 5.
+    /// Returns the entries of a network, and why some that may be of it are not used. Errors: code 5.
     pub fn of_network(&self, network: &str) -> Result<(Vec<Cached>, Vec<Error>), Error> {
         // The names of another network's may begin in the same way.
         let beginning = format!("{network}-");
@@ -161,7 +162,7 @@ impl Cache {
         Ok((found, unused))
     }
 
-    /// All entries, and why some are not used. Errors: code 5.
+    /// Returns all entries, and why some are not used. Errors: code 5.
     pub fn all(&self) -> Result<(Vec<Cached>, Vec<Error>), Error> {
         self.select(|_| true)
     }
@@ -204,7 +205,7 @@ impl Cache {
         self.directory.join(name)
     }
 
-    /// The name of an attachment's file.
+    /// Returns the name of an attachment's file.
     pub fn name(network: &str, container_id: &str, ifname: &str) -> String {
         format!("{network}-{container_id}-{ifname}")
     }

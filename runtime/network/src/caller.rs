@@ -46,7 +46,7 @@ const ADDED: [&str; 6] = [
     "runtimeConfig",
 ];
 
-/// The source of the configuration with which a plugin was called.
+/// Returns the source of the configuration with which a plugin was called.
 ///
 /// Errors: code 7 for a configuration without a name; weir's own configuration cannot be read.
 pub fn source_of_call(paths: &Paths, config: &PluginConfig, args: &Args) -> Result<Source, Error> {

@@ -2,7 +2,7 @@
 
 use weir_cni::Error;
 
-/// The error of an ADD, with the failures of undoing it in its details.
+/// Returns the error of an ADD, with the failures of undoing it in its details.
 pub fn with_left(error: Error, left: &[Error]) -> Error {
     error.and_details(left.iter().map(|left| format!("and then DEL: {left}")))
 }

@@ -22,7 +22,7 @@ pub struct ConfigPath<'a> {
 }
 
 impl<'a> ConfigPath<'a> {
-    /// The node's own configurations: those that others could have written are not used.
+    /// Returns the node's own configurations: those that others could have written are not used.
     pub fn of_node(path: &'a Path, root: &'a Path) -> Self {
         let root = Some(root);
         Self { path, root }
@@ -47,7 +47,7 @@ pub fn is_configuration(path: &Path) -> bool {
     extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
 }
 
-/// The network of that name, from the first file by name that has it, lists before single plugins.
+/// Returns the network of that name, from the first file by name that has it, lists before single plugins.
 ///
 /// Errors: code 7, naming the directory and its networks.
 pub fn find<'a>(
@@ -66,7 +66,7 @@ pub fn find<'a>(
     }
 }
 
-/// The network of a file. Errors: code 5, 6 or 7, naming it.
+/// Returns the network of a file. Errors: code 5, 6 or 7, naming it.
 pub fn at<'a>(path: impl Into<ConfigPath<'a>>) -> Result<NetworkConfigList, Error> {
     let ConfigPath { path, root } = path.into();
     let shown = path.display();
@@ -77,8 +77,8 @@ pub fn at<'a>(path: impl Into<ConfigPath<'a>>) -> Result<NetworkConfigList, Erro
     complete(ConfigPath { path, root }, network)
 }
 
-/// The first usable network of a directory by file name, as a container runtime chooses it. Errors: code 7 if there is
-/// none; code 5.
+/// Returns the first usable network of a directory by file name, as a container runtime chooses it. Errors: code 7 if
+/// there is none; code 5.
 pub fn first<'a>(directory: impl Into<ConfigPath<'a>>) -> Result<NetworkConfigList, Error> {
     let directory = directory.into();
     let mut networks = read_all(directory)?;
@@ -92,7 +92,7 @@ pub fn first<'a>(directory: impl Into<ConfigPath<'a>>) -> Result<NetworkConfigLi
     }
 }
 
-/// The names of the networks in a directory. Errors: code 5.
+/// Returns the names of the networks in a directory. Errors: code 5.
 pub fn list_names(directory: &Path) -> Result<Vec<String>, Error> {
     let networks = read_all(directory.into())?;
     let networks = networks.into_iter().filter_map(|(_, network)| network.ok());

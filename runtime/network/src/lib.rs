@@ -3,7 +3,7 @@
 //! A [`Network`] runs the plugins of a list in order, gives each the result of the one before, and undoes what was done if
 //! one of them fails. Components run in the sandbox; a native plugin runs only if weir's own configuration lists it
 //! ([`Settings`]). Results are in libcni's cache ([`Cache`]), so that a DEL finds what another runtime attached.
-//! [`PodNetworks`] are several networks of one container. [`Record`] is what a DEL goes by where there are several.
+//! [`PodNetworks`] are several networks of one container. A [`Record`] says what a DEL must detach if there are several.
 //!
 //! This crate must not ask a cluster for anything, and knows of a pod only what the runtime's `CNI_ARGS` say. It runs no
 //! program that was not listed by name and digest.

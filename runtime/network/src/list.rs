@@ -42,7 +42,7 @@ struct Used {
 }
 
 impl Network {
-    /// A network of this list. `capability_args` are the runtime's (CNI section 3, `runtimeConfig`).
+    /// Makes a network of this list. `capability_args` are the runtime's (CNI section 3, `runtimeConfig`).
     pub fn new(
         sandbox: &Arc<Sandbox>,
         list: NetworkConfigList,
@@ -58,20 +58,20 @@ impl Network {
         }
     }
 
-    /// The same with another source of the configuration.
+    /// Returns the same with another source of the configuration.
     #[must_use]
     pub fn from_source(self, source: Source) -> Self {
         Self { source, ..self }
     }
 
-    /// The same with native plugins of these directories, if there are any, for plugins and IPAM plugins that are not
-    /// components.
+    /// Returns the same with native plugins of these directories, if there are any, for plugins and IPAM plugins that
+    /// are not components.
     #[must_use]
     pub fn with_native(self, bin_dirs: Vec<PathBuf>) -> Self {
         Self { bin_dirs, ..self }
     }
 
-    /// What people, grants and the audit log know the network by.
+    /// Returns what people, grants and the audit log know the network by.
     pub fn granted_as(&self) -> &str {
         self.source.granted_as(&self.list.name)
     }

@@ -34,7 +34,7 @@ pub fn run_plugin(
         asked_by_pod: source.asked_of(config),
         args: attachment.args.pairs().to_vec(),
         pod: attachment.args.pod().full_name(),
-        config: config.as_map().clone(),
+        config: config.to_shared_map(),
         previous: previous(command, config)?,
         sandbox: attachment.netns.clone(),
         container: attachment.namespace(),

@@ -122,7 +122,7 @@ impl PodName {
 }
 
 impl NamespaceId {
-    /// Of an attachment's namespace, if it has one.
+    /// Identifies an attachment's namespace, if it has one.
     fn of(attachment: &Attachment) -> Option<Self> {
         let namespace = attachment.namespace()?;
         let metadata = File::from(namespace.try_clone().ok()?).metadata().ok()?;
@@ -144,7 +144,7 @@ impl RecordedAttachment {
         }
     }
 
-    /// The network, with native plugins of these directories. Errors: those of the list, naming the network.
+    /// Returns the network, with native plugins of these directories. Errors: those of the list, naming the network.
     pub fn network(&self, sandbox: &Arc<Sandbox>, bin_dirs: &[PathBuf]) -> Result<Network, Error> {
         let network = Network::new(sandbox, self.list()?, self.capability_args.clone());
         Ok(network
@@ -152,12 +152,12 @@ impl RecordedAttachment {
             .with_native(bin_dirs.to_vec()))
     }
 
-    /// The container with the interface of this attachment.
+    /// Returns the container with the interface of this attachment.
     pub fn attachment(&self, container: &Attachment) -> Attachment {
         container.with_ifname(self.ifname.as_str())
     }
 
-    /// The network configuration list. Errors: those of the list, naming the network.
+    /// Returns the network configuration list. Errors: those of the list, naming the network.
     pub fn list(&self) -> Result<NetworkConfigList, Error> {
         NetworkConfigList::from_value(self.config.clone())
             .map_err(|e| e.with_prefix(format_args!("network `{}`, as recorded", self.network)))
@@ -173,7 +173,7 @@ impl RecordedAttachment {
     }
 }
 
-/// The attachments that a failed ADD left to the next DEL.
+/// Returns the attachments that a failed ADD left to the next DEL.
 pub fn left_of(attachments: &[RecordedAttachment], left: &[Left]) -> Vec<RecordedAttachment> {
     let kept = left.iter().map(|left| {
         let attachment = attachments[left.index].clone();
@@ -186,7 +186,7 @@ pub fn left_of(attachments: &[RecordedAttachment], left: &[Left]) -> Vec<Recorde
 }
 
 impl Record {
-    /// A pod that is about to be attached, or is attached.
+    /// Makes a pod that is about to be attached, or is attached.
     pub fn of_pod(
         network: &str,
         attachment: &Attachment,
@@ -214,8 +214,8 @@ impl Record {
         }
     }
 
-    /// The attachment, for GC, which the runtime does not describe. It has the pod's namespace only if that is still the
-    /// one at its path.
+    /// Returns the attachment, for GC, which the runtime does not describe. It has the pod's namespace only if that is
+    /// still the one at its path.
     pub fn attachment(&self) -> Result<Attachment, Error> {
         let args: Args = self.args.parse().unwrap_or_default();
         let open = |netns: String| {

@@ -1,7 +1,7 @@
 //! The records on disk, and their locks.
 //!
 //! A pod, which a runtime attaches through the delegating plugin, has one file for each interface that the runtime names:
-//! `pods/<network>/<container id>:<interface>.json`. Whoever works on the pod holds a lock on it. A container whose
+//! `pods/<network>/<container id>:<interface>.json`. A process that works on the pod holds a lock on it. A container whose
 //! networks are attached by name has one file, `net/<container id>.json`, which is changed under a lock on its directory.
 
 use std::ffi::OsStr;
@@ -45,12 +45,12 @@ pub struct Records {
 }
 
 impl Records {
-    /// The pods of one delegating plugin's network.
+    /// Returns the pods of one delegating plugin's network.
     pub fn of_network(paths: &Paths, network: &str) -> Self {
         Self::at(paths.pods().join(network), paths)
     }
 
-    /// The pods of every delegating plugin's network. Errors: code 5.
+    /// Returns the pods of every delegating plugin's network. Errors: code 5.
     pub fn of_pods(paths: &Paths) -> Result<Vec<Self>, Error> {
         let networks = list(&paths.pods())?
             .into_iter()
@@ -60,7 +60,7 @@ impl Records {
             .collect())
     }
 
-    /// The containers whose networks are attached by name.
+    /// Returns the containers whose networks are attached by name.
     pub fn of_named(paths: &Paths) -> Self {
         Self::at(paths.net(), paths)
     }
@@ -106,8 +106,8 @@ impl Records {
         self.path(&record.container_id, &record.ifname).exists()
     }
 
-    /// The record of an attachment, once no other process works on the pod; none if it has none. A record decides what
-    /// a DEL runs, and as which network, so one that others could have written is refused.
+    /// Returns the record of an attachment, once no other process works on the pod; none if it has none. A record
+    /// decides what a DEL runs, and as which network, so one that others could have written is refused.
     pub fn take(&self, attachment: &Attachment) -> Result<Option<LockedRecord>, Unusable> {
         self.take_at(&self.path(&attachment.container_id, &attachment.ifname))
     }
@@ -129,7 +129,7 @@ impl Records {
         Ok(self.all_or_why()?.0)
     }
 
-    /// The same, and why others cannot be used. Errors: code 5.
+    /// Returns the same, and why others cannot be used. Errors: code 5.
     pub fn all_or_why(&self) -> Result<(Vec<Record>, Vec<Error>), Error> {
         let (mut records, mut unused) = (Vec::new(), Vec::new());
         for path in list(&self.directory)? {
@@ -144,7 +144,7 @@ impl Records {
         Ok((records, unused))
     }
 
-    /// The attachments by name of a container, in the order in which they were made.
+    /// Returns the attachments by name of a container, in the order in which they were made.
     ///
     /// Errors: `codes::RECORD` for a record that is damaged or that others could have written; code 5.
     pub fn attachments(&self, container_id: &str) -> Result<Vec<RecordedAttachment>, Error> {
@@ -189,7 +189,7 @@ impl Records {
     fn take_at(&self, path: &Path) -> Result<Option<LockedRecord>, Unusable> {
         while let Some(file) = self.open(path)? {
             lock(&file).map_err(|e| failed(path, e))?;
-            // Whoever had the lock may have removed or replaced the file.
+            // The process that had the lock may have removed or replaced the file.
             if is_at(&file, path).unwrap_or(false) {
                 return Ok(Some(LockedRecord {
                     path: path.to_owned(),

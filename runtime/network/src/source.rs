@@ -17,7 +17,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// The network's name for people, grants and the audit log. A name that a tenant chose could be another network's.
+    /// Returns the network's name for people, grants and the audit log. A name that a tenant chose could be another
+    /// network's.
     pub fn granted_as<'a>(&'a self, name: &'a str) -> &'a str {
         self.definition.as_deref().unwrap_or(name)
     }

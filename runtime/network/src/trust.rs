@@ -8,7 +8,8 @@ use std::io::{self, ErrorKind, Read};
 use weir_cni::{Code, Error};
 use weir_files::file_trust::Untrusted;
 
-/// The error for a file that is not read, which `what` names: code 5 where it cannot be, `code` where it is not trusted.
+/// Returns the error for a file that is not read, which `what` names: code 5 where it cannot be, `code` where it is not
+/// trusted.
 pub fn unread(what: impl Display, untrusted: &Untrusted, code: impl Into<Code>) -> Error {
     match untrusted {
         Untrusted::Unreadable(error) => Error::io_failure(format!("{what}: {error}")),

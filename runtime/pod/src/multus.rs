@@ -110,7 +110,8 @@ impl Multus {
         }
     }
 
-    /// The containers with a file. Errors: `codes::RECORD` if someone other than root can write in the directory; code 5.
+    /// Returns the containers with a file. Errors: `codes::RECORD` if someone other than root can write in the
+    /// directory; code 5.
     pub fn containers(&self) -> Result<BTreeSet<String>, Error> {
         match file_trust::check_directory(&self.directory, self.paths.root()) {
             Err(error) if error.is_missing() => return Ok(BTreeSet::new()),

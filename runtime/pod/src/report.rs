@@ -75,7 +75,8 @@ pub fn later(
     Ok(())
 }
 
-/// The work of that process: reports the events that it reads. A failure is logged too, since nothing waits for the process.
+/// Returns the work of that process: reports the events that it reads. A failure is logged too, since nothing waits for
+/// the process.
 pub fn carry_out(mut input: impl Read, paths: &Paths) -> Result<(), Error> {
     let mut text = Vec::new();
     let read = input.read_to_end(&mut text);

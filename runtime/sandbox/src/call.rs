@@ -1,5 +1,6 @@
 //! One call of a plugin: a fresh store with the limits of the grant, and the undoing of a failed ADD.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -209,8 +210,12 @@ fn configuration(request: &Request) -> String {
         "cni.dev/valid-attachments",
         "cni.dev/attachments",
     ];
-    let mut config = request.config.clone();
-    config.retain(|key, _| !TYPED.contains(&key.as_str()));
-    config.insert("cniVersion".to_owned(), Version::LATEST.to_string().into());
-    Value::Object(config).to_string()
+    let latest = Value::from(Version::LATEST.as_str());
+    let keys = request
+        .config
+        .iter()
+        .map(|(key, value)| (key.as_str(), value));
+    let mut config: BTreeMap<&str, &Value> = keys.filter(|(key, _)| !TYPED.contains(key)).collect();
+    config.insert("cniVersion", &latest);
+    serde_json::to_string(&config).expect("JSON can be written as text")
 }

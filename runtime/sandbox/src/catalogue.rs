@@ -19,7 +19,7 @@ use super::{builtin, codes};
 #[derive(Clone)]
 pub struct Plugin {
     pub name: String,
-    /// Of the component, before compilation.
+    /// The digest of the component, before compilation.
     pub digest: Digest,
     pub source: Source,
 }
@@ -150,7 +150,7 @@ impl Catalogue {
                 seal: key.seal(&digest, code),
                 digest: digest.clone(),
                 compiled_by: env!("CARGO_PKG_VERSION").to_owned(),
-                provenance: provenance.clone(),
+                provenance: Box::new(provenance.clone()),
             };
             plugin_store.write(&manifest, component, code)?;
             place(&plugin_store, name)

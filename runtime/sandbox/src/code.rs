@@ -13,7 +13,7 @@ use super::codes;
 pub(crate) fn load(engine: &Engine, plugin: &Plugin) -> Result<Component, Error> {
     match &plugin.source {
         // SAFETY: the build compiled these bytes with this engine, and they are part of the binary.
-        Source::BuiltIn(built_in) => unsafe { weir_engine::load_embedded(engine, built_in.code) }
+        Source::BuiltIn(built_in) => unsafe { weir_engine::load_embedded(built_in.code) }
             .map_err(|e| unusable(plugin, &format!("{e:#}"))),
         Source::Installed(installed) => {
             let code = installed.code()?;

@@ -13,7 +13,7 @@ use super::catalogue::Plugin;
 use super::imports::{self, Imports};
 use super::{code, codes, contract, linker};
 
-/// A plugin, once it is prepared. Whoever asks while it is being prepared waits.
+/// A plugin, once it is prepared. A caller that asks while it is being prepared waits.
 type Ready = Arc<OnceLock<Result<PluginPre<State>, Error>>>;
 
 pub(super) struct ComponentCache {

@@ -6,7 +6,7 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
 use weir_cni::Error;
-use weir_grant::INTERFACES;
+use weir_grant::ContractInterface;
 
 use super::codes;
 
@@ -14,7 +14,7 @@ const CONTRACT: &str = "weir:cni@0.2.0";
 /// The supported version; any patch of it is supported.
 const RUNS: (u64, u64) = (0, 2);
 /// The interface that a plugin exports.
-const COMMANDS: &str = "weir:cni/commands";
+const COMMANDS: &str = "commands";
 /// The functions that a plugin exported in version 0.1, which had no such interface.
 const BARE: [&str; 6] = ["add", "check", "del", "gc", "status", "version"];
 /// The version of a component that exports these.
@@ -42,13 +42,13 @@ impl Used {
         let imports = ty.imports(engine).map(|(name, _)| name.to_owned());
         let mut used = Self {
             imports: imports
-                .filter(|name| name.starts_with(INTERFACES))
+                .filter(|name| ContractInterface::parse(name).is_some())
                 .collect(),
             ..Self::default()
         };
         for (name, export) in ty.exports(engine) {
             match export.ty {
-                ComponentItem::ComponentInstance(_) if interface(name) == COMMANDS => {
+                ComponentItem::ComponentInstance(_) if is_commands(name) => {
                     used.commands = Some(name.to_owned());
                 }
                 ComponentItem::ComponentFunc(_) => {
@@ -113,7 +113,9 @@ pub(crate) fn check(subject: &str, engine: &Engine, component: &Component) -> Re
 pub(crate) fn unconnected(engine: &Engine, component: &Component, why: &wasmtime::Error) -> String {
     if Used::by(engine, component).commands.is_none() {
         let (_, version) = CONTRACT.split_once('@').unwrap_or_default();
-        return format!("exports no interface `{COMMANDS}@{version}`: it is not a plugin for weir");
+        return format!(
+            "exports no interface `weir:cni/{COMMANDS}@{version}`: it is not a plugin for weir"
+        );
     }
     format!("does not fit the contract of this weir, `{CONTRACT}`: {why:#}")
 }
@@ -132,10 +134,9 @@ fn other(subject: &str, version: &str, found: &str) -> Error {
     Error::new(codes::OTHER_CONTRACT, what).with_details(format!("it {found}; {remedy}"))
 }
 
-/// An interface's name without its version.
-fn interface(name: &str) -> &str {
-    name.split_once('@')
-        .map_or(name, |(interface, _)| interface)
+/// Whether an export is the interface that a plugin exports, in any version.
+fn is_commands(export: &str) -> bool {
+    ContractInterface::parse(export).is_some_and(|interface| interface.name == COMMANDS)
 }
 
 fn version_of(name: &str) -> Option<&str> {

@@ -75,7 +75,7 @@ impl Sandbox {
     }
 }
 
-/// When a file was last written, to the second; none if that cannot be told any more.
+/// When a file was last written, to the second; none if that can no longer be determined.
 fn modified(file: &str) -> Option<String> {
     let time = fs::metadata(file).ok()?.modified().ok()?;
     Some(humantime::format_rfc3339_seconds(time).to_string())

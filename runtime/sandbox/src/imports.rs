@@ -7,8 +7,8 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
 use weir_cni::Error;
-use weir_grant::Capability;
 use weir_grant::phrase::joined;
+use weir_grant::{Capability, ContractInterface};
 
 use super::{codes, contract};
 
@@ -147,10 +147,10 @@ pub(crate) fn check(subject: &str, imports: &Imports) -> Result<(), Error> {
 
 /// The capability that an import requests, if any. Errors: why it is refused.
 fn judge(import: &str) -> Result<Option<Capability>, &'static str> {
-    let (interface, version) = import.split_once('@').unwrap_or((import, ""));
-    if let Some(word) = interface.strip_prefix(weir_grant::INTERFACES) {
-        return judge_own(word, version);
+    if let Some(interface) = ContractInterface::parse(import) {
+        return judge_own(interface);
     }
+    let (interface, _version) = import.split_once('@').unwrap_or((import, ""));
     if WASI.contains(&interface) || interface.starts_with(WASI_RANDOM) {
         return Ok(None);
     }
@@ -173,14 +173,15 @@ fn wasi_reason(interface: &str) -> &'static str {
     }
 }
 
-fn judge_own(word: &str, version: &str) -> Result<Option<Capability>, &'static str> {
-    if !contract::is_current(version) {
+/// The capability that an interface of the contract is, if any. Errors: why it is refused.
+fn judge_own(interface: ContractInterface<'_>) -> Result<Option<Capability>, &'static str> {
+    if !contract::is_current(interface.version) {
         return Err("this weir supports another version of the contract");
     }
-    match Capability::from_word(word) {
+    match Capability::from_word(interface.name) {
         Some(capability) => Ok(Some(capability)),
         // The contract's types request nothing.
-        None if matches!(word, "types" | "cni") => Ok(None),
+        None if matches!(interface.name, "types" | "cni") => Ok(None),
         None => Err("the contract has no such interface"),
     }
 }

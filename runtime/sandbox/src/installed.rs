@@ -43,7 +43,7 @@ pub(crate) struct Manifest {
     /// The version of weir that compiled it.
     pub compiled_by: String,
     #[serde(default, skip_serializing_if = "Provenance::is_unknown")]
-    pub provenance: Provenance,
+    pub provenance: Box<Provenance>,
 }
 
 /// Where an installed component is from, and why it was let in. Who installed it said so; a plugin cannot.

@@ -14,6 +14,8 @@
 //! A node without plugins, whose error says so:
 //!
 //! ```
+//! use std::sync::Arc;
+//!
 //! use weir_cni::Command;
 //! use weir_files::Paths;
 //! use weir_sandbox::{Request, Sandbox, codes};
@@ -30,7 +32,7 @@
 //!     asked_by_pod: Vec::new(),
 //!     args: Vec::new(),
 //!     pod: None,
-//!     config: serde_json::Map::new(),
+//!     config: Arc::default(),
 //!     previous: None,
 //!     sandbox: String::new(),
 //!     container: None,
@@ -52,13 +54,13 @@ mod compiler;
 mod component_cache;
 mod contract;
 mod events;
+mod final_output;
 mod grants;
 mod imports;
 mod inspect;
 mod installed;
 mod internal_policy;
 mod ipam;
-mod last_words;
 mod linker;
 mod plugin_store;
 mod request;

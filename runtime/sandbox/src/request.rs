@@ -26,7 +26,7 @@ pub struct Request {
     /// The Kubernetes pod that these name, as `namespace/name`.
     pub pod: Option<String>,
     /// The execution configuration.
-    pub config: Map<String, Value>,
+    pub config: Arc<Map<String, Value>>,
     pub previous: Option<AddResult>,
     /// `CNI_NETNS`, as the caller wrote it.
     pub sandbox: String,

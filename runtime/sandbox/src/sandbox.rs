@@ -14,7 +14,6 @@ use weir_gate::{Audit, Gate, Log as AuditLog, Subject};
 use weir_grant::section::in_one_part;
 use weir_grant::size::Exact;
 use weir_grant::{Capabilities, HostInterfaces, Invocation, Limits};
-use weir_host::bindings::PluginPre;
 use weir_host::{Log, Setup, SharedIpam, State};
 use weir_kernel::store::{Former, StoreOwner};
 use weir_kernel::without_permit::SharedLock;
@@ -165,9 +164,8 @@ impl Sandbox {
     ) -> Result<Option<AddResult>, Error> {
         let found = self.catalogue.find(name);
         let plugin = found.map_err(|error| self.refused(name, None, request, error))?;
-        let admitted = self.admit(&plugin, request);
         let refused = |error| self.refused(name, Some(&plugin.digest), request, error);
-        let (grant, code, prepared) = admitted.map_err(refused)?;
+        let (grant, code) = self.admit(&plugin, request).map_err(refused)?;
         self.check_audit_log(request.command)?;
         let own = Instant::now() + grant.limits.time;
         let from = LimitsFrom {
@@ -175,6 +173,8 @@ impl Sandbox {
             is_time_of_main_plugin: role.is_ipam() && latest < own,
         };
         let state = self.state(&plugin, code, grant, request, role, latest.min(own))?;
+        // Last, because another thread may still be at it.
+        let prepared = self.components.prepare(&plugin).map_err(refused)?;
         let mut call = Call::new(self.engine(), &plugin.name, state, from)?;
         let outcome = call.invoke(&prepared, request);
         // Also if the plugin itself failed.
@@ -183,16 +183,12 @@ impl Sandbox {
         call.finish(request.command, outcome)
     }
 
-    /// What a plugin may do for a request, the memory that its code takes, and the code. Errors: why it does not run.
-    fn admit(
-        &self,
-        plugin: &Plugin,
-        request: &Request,
-    ) -> Result<(Granted, usize, PluginPre<State>), Error> {
+    /// What a plugin may do for a request, and the memory that its code takes. Errors: why it does not run.
+    fn admit(&self, plugin: &Plugin, request: &Request) -> Result<(Granted, usize), Error> {
         let grant = self.grants()?.for_plugin(plugin, request)?;
         let code = plugin.memory_of_code()?;
         check_code(&plugin.name, code, &grant)?;
-        Ok((grant, code, self.components.prepare(plugin)?))
+        Ok((grant, code))
     }
 
     /// The audit log, for the operations of one subject.

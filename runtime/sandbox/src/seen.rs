@@ -17,7 +17,7 @@ pub(super) struct Seen {
 /// A document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct One {
-    /// Of the file's bytes.
+    /// The digest of the file's bytes.
     pub(super) digest: Digest,
     /// The plugin that it is about.
     pub(super) plugin: String,

@@ -13,8 +13,8 @@ use weir_grant::size::Exact;
 use weir_host::{MOST_KEPT, State};
 
 use super::codes;
+use super::final_output::FinalOutput;
 use super::grants::Origin;
-use super::last_words::LastWords;
 
 /// Where the limits of a call are from.
 #[derive(Debug, Default)]
@@ -37,12 +37,12 @@ impl LimitsFrom {
 
 /// Explains why a call of a plugin did not return.
 pub(crate) fn explain(state: &State, error: &wasmtime::Error, from: &LimitsFrom) -> Error {
-    let words = LastWords::of(state);
+    let output = FinalOutput::of(state);
     let (code, what, grant) = match exceeded(state, error, from) {
         Some(Exceeded::OfGrant(code, what)) => (code, what, from.grant.as_ref()),
         Some(Exceeded::OfWeir(code, what)) => (code, what, None),
         None => {
-            let what = words.panic.clone().unwrap_or_else(|| cause(error));
+            let what = output.panic.clone().unwrap_or_else(|| cause(error));
             (codes::TRAPPED, what, None)
         }
     };
@@ -51,7 +51,7 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error, from: &LimitsFrom)
         None => "it had not called the contract".to_owned(),
     };
     let details = [grant.map(Origin::place), Some(last_call)];
-    let rest = Some(words.rest).filter(|rest| !rest.is_empty());
+    let rest = Some(output.rest).filter(|rest| !rest.is_empty());
     let details = details.into_iter().chain([rest]).flatten();
     Error::new(code, what).and_details(details)
 }

@@ -23,6 +23,11 @@ const LARGEST_INPUT: u64 = 4 << 20;
 /// If set to `1`, allowed reads are recorded as well.
 const AUDIT_READS: &str = "WEIR_AUDIT_READS";
 
+/// Whether the environment wants reads recorded.
+pub fn records_reads() -> bool {
+    std::env::var_os(AUDIT_READS).is_some_and(|value| value == "1")
+}
+
 /// Carries out the command in the environment as the plugin `name`.
 pub fn serve(name: &str) -> ExitCode {
     // The answer has the caller's `cniVersion`, known or not.
@@ -77,8 +82,7 @@ fn answer(name: &str, cni_version: &mut String) -> Result<Option<Value>, Error> 
 
 /// The sandbox, which prepares the plugin `name` while standard input is read.
 fn start(name: &str) -> Result<ManuallyDrop<Arc<Sandbox>>, Error> {
-    let audit_reads = std::env::var_os(AUDIT_READS).is_some_and(|value| value == "1");
-    let sandbox = Sandbox::new(Paths::from_environment(), audit_reads)?;
+    let sandbox = Sandbox::new(Paths::from_environment(), records_reads())?;
     sandbox.prepare(name);
     // The process ends with this call, which is faster than to free code and engine.
     Ok(ManuallyDrop::new(sandbox))

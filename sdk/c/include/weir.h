@@ -37,6 +37,8 @@ enum {
     WEIR_INVALID_CONFIG = 7,
     WEIR_INVALID_NETNS = 8,
     WEIR_TRY_AGAIN_LATER = 11,
+    /* STATUS: an ADD would fail now. */
+    WEIR_NOT_AVAILABLE = 50,
     WEIR_DENIED = 100,
     WEIR_NOT_FOUND = 101,
     WEIR_EXISTS = 102,
@@ -46,6 +48,8 @@ enum {
     /* CHECK: something is not as ADD left it. */
     WEIR_NOT_AS_ATTACHED = 106,
     WEIR_NO_ADDRESS = 107,
+    /* The IPAM plugin returned an address without a gateway, and the network needs one. */
+    WEIR_NO_GATEWAY = 108,
 };
 
 /* The bytes of an Ethernet address. */
@@ -84,10 +88,26 @@ const char *weir_address_text(const weir_address_t *address);
 const char *weir_network_text(const weir_network_t *network);
 bool weir_is_same_address(const weir_address_t *one, const weir_address_t *other);
 
+/* Reads an address with the length of its prefix. False for any other text. */
+bool weir_read_network(weir_string_t text, weir_network_t *network);
+/* Finds the address of a subnet with this number; 0 is the subnet's own. False where the subnet has no such address. */
+bool weir_address_at(const weir_network_t *network, uint64_t number, weir_address_t *address);
+/* The subnet of an address: the bits beyond the prefix are 0. */
+weir_network_t weir_subnet(const weir_network_t *network);
+/* A network of one address. */
+weir_network_t weir_single(const weir_address_t *address);
+
 /* Links. */
 
 /* Names a link by its name. */
 weir_link_reference_t weir_link(weir_string_t name);
+
+/* A name for a link that an attachment has on the host, as `veth0c3f8a1e`: the prefix, and what follows from the attachment
+ * and the attempt. Try another attempt where the name is taken. */
+const char *weir_link_name(const char *prefix, const weir_request_t *request, unsigned attempt);
+
+/* Names a kernel parameter of a link: `net.ipv6.conf.eth0.accept_ra` for the group `ipv6.conf`. */
+const char *weir_link_parameter(const char *group, weir_string_t link, const char *parameter);
 
 /* Errors. Both return false, as a command that fails does. */
 
@@ -121,11 +141,17 @@ bool weir_config_number(weir_string_t config, const char *key, uint64_t *number,
 /* Reads a text. One with a backslash in it is refused. */
 bool weir_config_text(weir_string_t config, const char *key, weir_string_t *text, weir_failure_t *failure);
 
+/* Reads an object, such as `ipam`. Its own keys are read by the same functions. */
+bool weir_config_object(weir_string_t config, const char *key, weir_string_t *object, weir_failure_t *failure);
+
 /* Requests. */
 
 /* The result of the plugin before this one, for a plugin that cannot be the first in its list. NULL with code 7 in
  * `failure` where there is none. */
 const weir_result_t *weir_previous(const weir_request_t *request, weir_failure_t *failure);
+
+/* The result of ADD, for CHECK. NULL with code 7 in `failure` where there is none. */
+const weir_result_t *weir_added(const weir_request_t *request, weir_failure_t *failure);
 
 /* The container's interface in a result, by the request's interface name; NULL where the result has none. */
 weir_interface_t *weir_container_interface(const weir_request_t *request, const weir_result_t *result);

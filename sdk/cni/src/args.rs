@@ -25,7 +25,7 @@ impl Args {
         self.pairs.iter().map(|(k, v)| (k.as_str(), v.as_str()))
     }
 
-    /// The pairs, in the order given.
+    /// Returns the pairs, in the order given.
     pub fn pairs(&self) -> &[(String, String)] {
         &self.pairs
     }
@@ -35,7 +35,7 @@ impl Args {
         self.pairs.is_empty()
     }
 
-    /// The value of `key`; of the last one if the key is given more than once.
+    /// Returns the value of `key`; of the last one if the key is given more than once.
     pub fn get(&self, key: &str) -> Option<&str> {
         let last_first = self.pairs.iter().rev();
         let pair = last_first.into_iter().find(|(k, _)| k == key);
@@ -80,21 +80,21 @@ impl Args {
         Err(Error::invalid_environment(msg).with_details(details))
     }
 
-    /// The addresses of `IP`, separated by commas; empty if the key is not given.
+    /// Returns the addresses of `IP`, separated by commas; empty if the key is not given.
     ///
     /// An error of code 4 if one is not an address, with or without a prefix length.
     pub fn ips(&self) -> Result<Vec<RequestedAddress>, Error> {
         self.list("IP", "IP addresses with or without prefix length")
     }
 
-    /// The addresses of `GATEWAY`, separated by commas; empty if the key is not given.
+    /// Returns the addresses of `GATEWAY`, separated by commas; empty if the key is not given.
     ///
     /// An error of code 4 if one is not an IP address.
     pub fn gateways(&self) -> Result<Vec<IpAddr>, Error> {
         self.list("GATEWAY", "IP addresses")
     }
 
-    /// The hardware address of `MAC`.
+    /// Returns the hardware address of `MAC`.
     ///
     /// An error of code 4 if it is not one.
     pub fn mac(&self) -> Result<Option<Mac>, Error> {
@@ -106,7 +106,7 @@ impl Args {
         mac.map(Some)
     }
 
-    /// What Kubernetes container runtimes say about the pod in the `K8S_POD_*` keys.
+    /// Returns what Kubernetes container runtimes say about the pod in the `K8S_POD_*` keys.
     pub fn pod(&self) -> PodArgs<'_> {
         let get = |key| self.get(key).filter(|value| !value.is_empty());
         PodArgs {

@@ -19,7 +19,7 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// The attachment of a container's interface.
+    /// Returns the attachment of a container's interface.
     pub fn new(container_id: impl Into<String>, ifname: impl Into<String>) -> Self {
         Attachment {
             container_id: container_id.into(),

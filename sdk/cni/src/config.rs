@@ -2,6 +2,7 @@
 //! derived from them (CNI section 3).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -28,7 +29,7 @@ const VALID_ATTACHMENTS: [&str; 2] = ["cni.dev/valid-attachments", "cni.dev/atta
 /// A typed view of the specification's keys over the whole JSON object; all other keys are kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PluginConfig {
-    map: Map<String, Value>,
+    map: Arc<Map<String, Value>>,
     plugin_type: String,
     name: Option<String>,
     cni_version: Option<String>,
@@ -68,7 +69,7 @@ impl PluginConfig {
             Dns::read(&dns)?;
         }
         Ok(PluginConfig {
-            map: node.object()?.clone(),
+            map: Arc::new(node.object()?.clone()),
             plugin_type: read_type(node)?,
             name: node.text("name")?,
             cni_version: node.text("cniVersion")?,
@@ -162,15 +163,20 @@ impl PluginConfig {
         &self.map
     }
 
+    /// All keys, shared with this configuration.
+    pub fn to_shared_map(&self) -> Arc<Map<String, Value>> {
+        Arc::clone(&self.map)
+    }
+
     /// The whole configuration as JSON.
     pub fn into_value(self) -> Value {
-        Value::Object(self.map)
+        Value::Object(Arc::unwrap_or_clone(self.map))
     }
 }
 
 impl Serialize for PluginConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.map.serialize(serializer)
+        self.as_map().serialize(serializer)
     }
 }
 
@@ -346,7 +352,7 @@ impl NetworkConfigList {
     ) -> Result<PluginConfig, Error> {
         let command = execution.command();
         command.check_version(self.cni_version)?;
-        let mut map = plugin.map.clone();
+        let mut map = plugin.as_map().clone();
         map.insert("name".into(), self.name.clone().into());
         map.insert("cniVersion".into(), self.cni_version.as_str().into());
         map.remove("capabilities");

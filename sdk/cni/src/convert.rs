@@ -25,7 +25,7 @@ const GATEWAY: &str = "an IP address such as `10.1.0.1`";
 const NUMBER: &str = "a whole number from 0 to 4294967295";
 const SCOPE: &str = "a route scope, a whole number from 0 to 255";
 
-/// The JSON of `result` in `version` (CNI section 5, "Success").
+/// Returns the JSON of `result` in `version` (CNI section 5, "Success").
 ///
 /// What the version's shape cannot express is left out. In 0.1.0 and 0.2.0 that is all but the
 /// first IPv4 and the first IPv6 address and the routes of these families.
@@ -59,7 +59,7 @@ pub fn from_json(value: &Value) -> Result<AddResult, Error> {
     from_json_assuming(value, Version::default())
 }
 
-/// As [`from_json`], but a result without `cniVersion` is of the `assumed` version: that of the
+/// As [`from_json`], but a result without `cniVersion` has the `assumed` version: that of the
 /// configuration that the plugin was given.
 ///
 /// # Errors

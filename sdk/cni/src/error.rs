@@ -41,7 +41,7 @@ impl Code {
     /// Any other failure: the code that libcni gives to an error without one.
     pub const INTERNAL: Code = Code(999);
 
-    /// The code's meaning in a few words; for codes of plugins' own, that they are.
+    /// Returns the code's meaning in a few words; for codes of plugins' own, that they are.
     pub fn description(self) -> &'static str {
         match self {
             Code::INCOMPATIBLE_VERSION => "incompatible CNI version",
@@ -92,7 +92,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error without details.
+    /// Makes an error without details.
     pub fn new(code: impl Into<Code>, msg: impl Into<String>) -> Self {
         Error {
             code: code.into(),
@@ -101,14 +101,14 @@ impl Error {
         }
     }
 
-    /// The same error with these details.
+    /// Returns the same error with these details.
     #[must_use]
     pub fn with_details(mut self, details: impl Into<String>) -> Self {
         self.details = details.into();
         self
     }
 
-    /// The same error with more details after its own, separated by `; `.
+    /// Returns the same error with more details after its own, separated by `; `.
     #[must_use]
     pub fn and_details(mut self, more: impl IntoIterator<Item = String>) -> Self {
         for details in more {
@@ -120,7 +120,7 @@ impl Error {
         self
     }
 
-    /// The same error with `prefix: ` before its message, for example the plugin's name.
+    /// Returns the same error with `prefix: ` before its message, for example the plugin's name.
     #[must_use]
     pub fn with_prefix(mut self, prefix: impl fmt::Display) -> Self {
         self.msg = format!("{prefix}: {}", self.msg);
@@ -180,7 +180,7 @@ impl Error {
         Error::new(Code::INTERNAL, msg)
     }
 
-    /// The error result's JSON. `cni_version` is what the configuration said, known or not.
+    /// Returns the error result's JSON. `cni_version` is what the configuration said, known or not.
     pub fn to_json(&self, cni_version: impl fmt::Display) -> Value {
         let mut map = Map::new();
         map.insert("cniVersion".into(), cni_version.to_string().into());

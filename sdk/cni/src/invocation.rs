@@ -37,7 +37,7 @@ impl Command {
         Command::Version,
     ];
 
-    /// The command as `CNI_COMMAND` spells it.
+    /// Returns the command as `CNI_COMMAND` spells it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Command::Add => "ADD",
@@ -49,7 +49,7 @@ impl Command {
         }
     }
 
-    /// The version of the specification that brought the command.
+    /// Returns the version of the specification that brought the command.
     pub const fn since(self) -> Version {
         match self {
             Command::Add | Command::Del => Version::V0_1_0,
@@ -80,7 +80,7 @@ impl Command {
         matches!(self, Command::Add | Command::Del | Command::Check)
     }
 
-    /// The variables that must be set, beside `CNI_COMMAND`.
+    /// Returns the variables that must be set, beside `CNI_COMMAND`.
     ///
     /// `CNI_PATH` is never among them: only the runtime needs to know where plugins are.
     pub const fn required_variables(self) -> &'static [&'static str] {

@@ -16,7 +16,7 @@ pub struct Mac {
 }
 
 impl Mac {
-    /// An address of 6, 8 or 20 bytes; `None` for any other length.
+    /// Makes an address of 6, 8 or 20 bytes; `None` for any other length.
     pub fn from_bytes(bytes: &[u8]) -> Option<Mac> {
         if !matches!(bytes.len(), 6 | 8 | MAX) {
             return None;
@@ -29,7 +29,7 @@ impl Mac {
         Some(mac)
     }
 
-    /// The address's 6, 8 or 20 bytes.
+    /// Returns the address's 6, 8 or 20 bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 /// The longest mark, in bytes: as long as a comment of nftables may be.
 pub const MARK_MAX: usize = 128;
 
-/// The mark of what belongs to an attachment. `network` is what grants know it by: a name, or a definition's
+/// Returns the mark of what belongs to an attachment. `network` is what grants know it by: a name, or a definition's
 /// `namespace/name`.
 pub fn mark_of_attachment(network: &str, container_id: &str, ifname: &str) -> String {
     let mark = format!("{network} {container_id} {ifname}");
@@ -22,7 +22,7 @@ pub fn mark_of_attachment(network: &str, container_id: &str, ifname: &str) -> St
     }
 }
 
-/// The mark of what all attachments to a network share.
+/// Returns the mark of what all attachments to a network share.
 pub fn mark_of_network(network: &str) -> String {
     if network.len() > MARK_MAX {
         format!("#{}", digest(network))
@@ -64,7 +64,7 @@ fn attachment(container_id: &str, ifname: &str) -> String {
     digest(&format!("{container_id} {ifname}"))
 }
 
-/// The first 32 hexadecimal digits of a text's SHA-256: the same for the same text only.
+/// Returns the first 32 hexadecimal digits of a text's SHA-256: the same for the same text only.
 pub fn digest(text: &str) -> String {
     let mut digits = String::with_capacity(32);
     for byte in &Sha256::digest(text.as_bytes())[..16] {

@@ -78,7 +78,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// A route with nothing but a destination and perhaps a next hop.
+    /// Makes a route with nothing but a destination and perhaps a next hop.
     pub fn new(dst: IpNet, gw: Option<IpAddr>) -> Self {
         Route {
             dst,
@@ -143,19 +143,19 @@ impl Dns {
 }
 
 impl AddResult {
-    /// The interfaces that are on the host.
+    /// Returns the interfaces that are on the host.
     pub fn on_host(&self) -> impl Iterator<Item = &Interface> {
         let interfaces = self.interfaces.iter();
         interfaces.filter(|interface| interface.sandbox.is_none())
     }
 
-    /// The interface of this name in the container, for a plugin that changes it.
+    /// Returns the interface of this name in the container, for a plugin that changes it.
     pub fn container_interface_mut(&mut self, ifname: &str) -> Option<&mut Interface> {
         let mut interfaces = self.interfaces.iter_mut();
         interfaces.find(|interface| interface.name == ifname && interface.sandbox.is_some())
     }
 
-    /// The addresses, without their prefix lengths.
+    /// Returns the addresses, without their prefix lengths.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.ips.iter().map(|ip| ip.address.addr())
     }

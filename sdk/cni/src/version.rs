@@ -46,7 +46,7 @@ impl Version {
     /// The newest version.
     pub const LATEST: Version = Version::V1_1_0;
 
-    /// The version as `cniVersion` spells it.
+    /// Returns the version as `cniVersion` spells it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Version::V0_1_0 => "0.1.0",
@@ -59,7 +59,7 @@ impl Version {
         }
     }
 
-    /// The version that a document's `cniVersion` names: absent or empty is 0.1.0, unknown is an
+    /// Returns the version that a document's `cniVersion` names: absent or empty is 0.1.0, unknown is an
     /// error of code 1.
     pub fn from_document(cni_version: Option<&str>) -> Result<Version, Error> {
         match cni_version {

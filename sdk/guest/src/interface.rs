@@ -9,8 +9,8 @@ use crate::config::DnsKeys;
 use crate::link::{self, Link, NewLink};
 use crate::owner::Owner;
 use crate::{
-    AddResult, Context, Error, ErrorCode, Interface, IpConfig, Namespace, OperationError, Outcome,
-    Request, Route, codes, log, neighbour, route, sysctl,
+    AddResult, AsLink, Context, Error, ErrorCode, Interface, IpConfig, Namespace, OperationError,
+    Outcome, Request, Route, codes, log, neighbour, route, sysctl,
 };
 
 /// The index of the container's interface in the result of a plugin that makes no other.
@@ -50,11 +50,19 @@ impl From<CreateError> for Error {
     }
 }
 
-/// Creates the container's interface and sets it up. Its alias names the attachment, so that [`delete_own`] finds it
-/// when the container has renamed it.
+/// Creates the container's interface and sets it up.
+///
+/// Errors: those of [`create_down`].
 pub fn create<C>(request: &Request<C>, new: NewLink) -> Result<Link, CreateError> {
+    create_down(request, NewLink { up: true, ..new })
+}
+
+/// Creates the container's interface. Its alias names the attachment, so that [`delete_own`] finds it when the container
+/// has renamed it.
+///
+/// Errors: [`codes::EXISTS`], and what the kernel refuses.
+pub fn create_down<C>(request: &Request<C>, new: NewLink) -> Result<Link, CreateError> {
     let created = link::create(NewLink {
-        up: true,
         alias: Some(Owner::of(request).mark().to_owned()),
         ..new
     });
@@ -141,19 +149,26 @@ pub fn result(interface: Interface, mut assigned: AddResult, dns: &DnsKeys) -> A
     assigned
 }
 
-/// Gives the interface, which is up, the addresses and routes of a result. IPv6 is enabled for them, and an IPv6 address
-/// stays when the interface is set down, as when it becomes a port of a VRF.
-pub fn configure(ifname: &str, result: &AddResult) -> Result<(), Error> {
-    if has_ipv6(&result.ips) {
+/// Gives the interface, which is up, the addresses and routes of a result, as [`add_result_addresses`] and
+/// [`add_routes`] do.
+pub fn configure(link: &Link, result: &AddResult) -> Result<(), Error> {
+    add_result_addresses(link, &result.ips)?;
+    add_routes(link, &result.routes, &result.ips)
+}
+
+/// Gives the interface the addresses of a result. IPv6 is enabled for them, and an IPv6 address stays when the interface
+/// is set down, as when it becomes a port of a VRF.
+pub fn add_result_addresses(link: &Link, ips: &[IpConfig]) -> Result<(), Error> {
+    if has_ipv6(ips) {
+        let ifname = link.name.as_str();
         enable_ipv6(ifname)?;
         let key = sysctl::interface_key("ipv6.conf", ifname, "keep_addr_on_down");
         sysctl::write(Namespace::Container, &key, "1")
             .context(format!("cannot keep the IPv6 addresses of `{ifname}`"))?;
     }
-    add_addresses(ifname, &result.ips, |address| {
+    add_addresses(link, ips, |address| {
         NewAddress::new(address).with_subnet_broadcast()
-    })?;
-    add_routes(ifname, &result.routes, &result.ips)
+    })
 }
 
 /// Waits for duplicate address detection. An address that is taken is an error; one that is still being checked is used
@@ -201,35 +216,35 @@ pub fn enable_ipv6(ifname: &str) -> Result<(), Error> {
 
 /// Adds addresses to the interface, with the attributes that `new` gives them.
 pub fn add_addresses(
-    ifname: &str,
+    link: &Link,
     ips: &[IpConfig],
     new: impl Fn(IpNet) -> NewAddress,
 ) -> Result<(), Error> {
     for ip in ips {
         let address = ip.address;
-        address::add(Namespace::Container, ifname, new(address))
-            .context(format!("cannot add address {address} to `{ifname}`"))?;
+        address::add(Namespace::Container, link, new(address))
+            .context(format!("cannot add address {address} to `{}`", link.name))?;
     }
     Ok(())
 }
 
 /// Adds routes of a result with these addresses over the interface, as [`route::of_result`] makes them.
-pub fn add_routes(ifname: &str, routes: &[Route], ips: &[IpConfig]) -> Result<(), Error> {
-    let routes = route::of_result(routes, ips, ifname);
+pub fn add_routes(link: impl AsLink, routes: &[Route], ips: &[IpConfig]) -> Result<(), Error> {
+    let routes = route::of_result(routes, ips, link);
     let mut routes = routes.iter();
     routes.try_for_each(|route| route::ensure(Namespace::Container, route))
 }
 
 /// Announces the addresses to the neighbours. A failure is logged and not an error.
-pub fn announce(ifname: &str, ips: &[IpConfig]) {
+pub fn announce(link: &Link, ips: &[IpConfig]) {
     if ips.is_empty() {
         return;
     }
     let addresses = ips.iter().map(|ip| -> IpAddr { ip.address.addr() });
-    if let Err(error) = neighbour::announce(Namespace::Container, ifname, addresses) {
+    if let Err(error) = neighbour::announce(Namespace::Container, link, addresses) {
         log::warn(
             "cannot announce the container's addresses",
-            &[("link", ifname), ("error", &error.message)],
+            &[("link", &link.name), ("error", &error.message)],
         );
     }
 }

@@ -3,7 +3,7 @@
 //! ```no_run
 //! # use weir_sdk::config::{DnsKeys, Ipam};
 //! # use weir_sdk::link::{MacvlanMode, NewKind, NewMacvlan};
-//! # use weir_sdk::lower::{self, Master, Settings};
+//! # use weir_sdk::lower::{self, Announcement, Master, Settings};
 //! # use weir_sdk::{AddResult, Error, Request, interface};
 //! # fn add(request: Request<()>, ipam: Ipam) -> Result<AddResult, Error> {
 //! let master = Master::new("eth1", false);
@@ -16,7 +16,7 @@
 //! });
 //! let link = lower::create(&request, &lower, kind, Settings::default())?;
 //! let assigned = ipam.assign(interface::CONTAINER_INTERFACE)?;
-//! lower::configure(&lower, &link, &assigned)?;
+//! lower::configure(&lower, &link, &assigned, Announcement::Always)?;
 //! # Ok(lower::result(&request, &link, assigned, &DnsKeys::default()))
 //! # }
 //! ```
@@ -29,7 +29,8 @@ use crate::interface::CreateError;
 use crate::link::{self, Link, NewKind, NewLink, OperState};
 use crate::route::{self, Filter, MAIN_TABLE};
 use crate::{
-    AddResult, Context, Error, IpNet, LinkReference, Namespace, Outcome, Request, codes, interface,
+    AddResult, Context, Error, IpConfig, IpFamily, IpNet, LinkReference, Namespace, Outcome,
+    Request, codes, interface,
 };
 
 /// Which device a configuration names as the master.
@@ -173,9 +174,9 @@ impl Lower {
     }
 }
 
-/// Creates the container's interface and sets it up. A failure leaves nothing behind.
+/// Creates the container's interface, which [`configure`] sets up. A failure leaves nothing behind.
 ///
-/// Errors: code 7 for an MTU above the master's; those of [`interface::create`].
+/// Errors: code 7 for an MTU above the master's; those of [`interface::create_down`].
 pub fn create<C>(
     request: &Request<C>,
     lower: &Lower,
@@ -183,7 +184,7 @@ pub fn create<C>(
     settings: Settings,
 ) -> Result<Link, CreateError> {
     lower.check_mtu(settings.mtu)?;
-    let created = interface::create(
+    let created = interface::create_down(
         request,
         NewLink {
             mtu: Some(settings.mtu).filter(|mtu| *mtu != 0),
@@ -199,25 +200,57 @@ pub fn create<C>(
     })
 }
 
-/// Has the interface announce its addresses whenever it comes up.
-pub fn notify(link: &Link) {
-    let ifname = link.name.as_str();
-    interface::set_parameter(ifname, "ipv4.conf", "arp_notify", "1");
-    interface::set_parameter(ifname, "ipv6.conf", "ndisc_notify", "1");
+/// When the kernel tells the neighbours which addresses an interface has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Announcement {
+    /// When ADD sets the interface up.
+    Once,
+    /// Whenever the interface comes up.
+    Always,
 }
 
-/// Gives the interface the addresses and routes of a result, and announces the addresses. Waits until IPv6 addresses are
+/// Gives the interface the addresses of a result, sets it up, and gives it the routes. Waits until IPv6 addresses are
 /// known to be free, if the master has a carrier.
 ///
+/// The kernel announces IPv4 addresses that are there when the interface comes up, and an IPv6 address as soon as it is known
+/// to be free.
+///
 /// Errors: an address that is in use; a route that the kernel refuses.
-pub fn configure(lower: &Lower, link: &Link, result: &AddResult) -> Result<(), Error> {
-    let ifname = link.name.as_str();
-    interface::configure(ifname, result)?;
-    if interface::has_ipv6(&result.ips) && lower.has_carrier() {
+pub fn configure(
+    lower: &Lower,
+    link: &Link,
+    result: &AddResult,
+    announcement: Announcement,
+) -> Result<(), Error> {
+    let ips = result.ips.as_slice();
+    announcement.set(link, ips, "1");
+    interface::add_result_addresses(link, ips)?;
+    let set_up = link::set_up(Namespace::Container, link);
+    set_up.context(format!("cannot set `{}` up", link.name))?;
+    if interface::has_ipv6(ips) && lower.has_carrier() {
         interface::settle(link)?;
     }
-    interface::announce(ifname, &result.ips);
-    Ok(())
+    if announcement == Announcement::Once {
+        announcement.set(link, ips, "0");
+    }
+    interface::add_routes(link, &result.routes, ips)
+}
+
+impl Announcement {
+    /// Sets whether the interface announces its addresses: those of the families that it has, or of both if it goes on.
+    fn set(self, link: &Link, ips: &[IpConfig], value: &str) {
+        let parameters = [
+            ("ipv4.conf", "arp_notify", IpFamily::Ipv4),
+            ("ipv6.conf", "ndisc_notify", IpFamily::Ipv6),
+        ];
+        for (table, parameter, family) in parameters {
+            let is_needed =
+                |ip: &IpConfig| self == Self::Always || IpFamily::of(ip.address.addr()) == family;
+            if ips.iter().any(is_needed) {
+                interface::set_parameter(&link.name, table, parameter, value);
+            }
+        }
+    }
 }
 
 /// Returns a result with the interface, of what was assigned: the addresses and routes. The DNS settings are the

@@ -24,7 +24,7 @@ use crate::firewall::owned::{self, creation};
 use crate::firewall::shared::Shared;
 use crate::firewall::{
     Chain, ChainType, Command, Condition, DataType, Element, Family, Field, Hook, Rule, Set,
-    Statement, networks,
+    Statement, Value, networks,
 };
 use crate::owner::{Owner, Valid};
 use crate::{AddResult, Context, Error, ErrorCode, GcRequest, IpConfig, Result};
@@ -187,12 +187,27 @@ fn check_one(owner: &Owner, address: &IpNet) -> Result<(), Error> {
 /// Removes the attachment's elements: by the addresses of the previous result, or, without these or where one is
 /// missing, by searching the sets.
 pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> {
-    let addresses = previous.into_iter().flat_map(AddResult::addresses);
-    let known: Vec<_> = addresses
-        .map(|address| (family_of(address).pods, vec![address.into()]))
-        .collect();
-    owned::remove_or_reference(FAMILY, owner, &known, || Ok([PODS4, PODS6].to_vec()))
+    owned::remove(FAMILY, owner, &known(previous), sets)
+        .map(drop)
         .context("cannot remove masquerading")
+}
+
+/// Removes the attachment's elements as [`remove`] does, and where there are none, what the reference plugin of this plugin's
+/// name made in their place. Only for plugins that replace one.
+pub fn remove_or_reference(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> {
+    owned::remove_or_reference(FAMILY, owner, &known(previous), sets)
+        .context("cannot remove masquerading")
+}
+
+/// The sets and the elements of a result's addresses.
+fn known(previous: Option<&AddResult>) -> Vec<(&'static str, Vec<Value>)> {
+    let addresses = previous.into_iter().flat_map(AddResult::addresses);
+    let element = |address| (family_of(address).pods, vec![Value::from(address)]);
+    addresses.map(element).collect()
+}
+
+fn sets() -> Result<Vec<&'static str>> {
+    Ok([PODS4, PODS6].to_vec())
 }
 
 /// Removes the elements of attachments that are not valid.

@@ -86,7 +86,7 @@ pub trait Package {
 /// Returns how many bytes the name of the library has that a module is in, for [`export!`](crate::export).
 #[doc(hidden)]
 pub const fn library_name_length(module: &str) -> usize {
-    let module = module.as_bytes();
+    let module = without_raw(module.as_bytes());
     let mut length = 0;
     while length < module.len() && module[length] != b':' {
         length += 1;
@@ -97,15 +97,23 @@ pub const fn library_name_length(module: &str) -> usize {
 /// Returns the name of the library that a module is in, with hyphens for underscores, for [`export!`](crate::export).
 #[doc(hidden)]
 pub const fn library_name<const LENGTH: usize>(module: &str) -> [u8; LENGTH] {
+    let module = without_raw(module.as_bytes());
     let mut name = [b'-'; LENGTH];
     let mut at = 0;
     while at < LENGTH {
-        if module.as_bytes()[at] != b'_' {
-            name[at] = module.as_bytes()[at];
+        if module[at] != b'_' {
+            name[at] = module[at];
         }
         at += 1;
     }
     name
+}
+
+/// A library that is named as a keyword, such as `static`, is `r#static` to the compiler.
+const fn without_raw(module: &[u8]) -> &[u8] {
+    match module {
+        [b'r', b'#', name @ ..] | name => name,
+    }
 }
 
 /// The component that a plugin becomes; see [`export!`](crate::export).
@@ -198,6 +206,14 @@ mod tests {
 
     use super::*;
     use crate::codes;
+
+    #[test]
+    fn a_plugin_is_named_after_its_library() {
+        assert_eq!(&library_name::<6>("host_x::tests"), b"host-x");
+        assert_eq!(library_name_length("host_x::tests"), 6);
+        assert_eq!(&library_name::<6>("r#static"), b"static");
+        assert_eq!(library_name_length("r#static"), 6);
+    }
 
     struct Echo;
 

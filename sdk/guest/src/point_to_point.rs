@@ -16,7 +16,7 @@ use crate::address::{self, NewAddress};
 use crate::link::Link;
 use crate::route::{self, Route};
 use crate::veth::Veth;
-use crate::{AddResult, Context, Error, IpConfig, Namespace, Outcome, codes, interface};
+use crate::{AddResult, AsLink, Context, Error, IpConfig, Namespace, Outcome, codes, interface};
 
 /// Gives both ends their addresses, the container the result's routes, and the host routes to the container's addresses.
 /// Enables IPv6 in the container where the result has an IPv6 address.
@@ -24,7 +24,7 @@ use crate::{AddResult, Context, Error, IpConfig, Namespace, Outcome, codes, inte
 /// Errors: [`codes::NO_GATEWAY`] for an address without a gateway.
 pub fn configure(veth: &Veth, result: &AddResult) -> Result<(), Error> {
     let ends = ends(&result.ips)?;
-    configure_container(&veth.container.name, &ends, result)?;
+    configure_container(&veth.container, &ends, result)?;
     configure_host(&veth.host, &ends)
 }
 
@@ -58,28 +58,28 @@ fn ends(ips: &[IpConfig]) -> Result<Vec<Ends>, Error> {
 }
 
 /// The kernel's own route would make the container look for its subnet on the link, where only the gateway is.
-fn configure_container(ifname: &str, ends: &[Ends], result: &AddResult) -> Result<(), Error> {
+fn configure_container(link: &Link, ends: &[Ends], result: &AddResult) -> Result<(), Error> {
     if interface::has_ipv6(&result.ips) {
-        interface::enable_ipv6(ifname)?;
+        interface::enable_ipv6(&link.name)?;
     }
-    interface::add_addresses(ifname, &result.ips, |address| NewAddress {
+    interface::add_addresses(link, &result.ips, |address| NewAddress {
         no_duplicate_detection: true,
         no_prefix_route: true,
         ..NewAddress::new(address).with_subnet_broadcast()
     })?;
     // Addresses of one subnet have one gateway, and so the same routes.
-    let through_gateways = ends.iter().flat_map(|ends| through_gateway(ifname, ends));
-    let mut routes = through_gateways.chain(routes(ifname, ends, result));
+    let through_gateways = ends.iter().flat_map(|ends| through_gateway(link, ends));
+    let mut routes = through_gateways.chain(routes(link, ends, result));
     routes.try_for_each(|route| route::ensure(Namespace::Container, &route))
 }
 
 /// The gateway is on the link, and the subnet behind it.
-fn through_gateway(ifname: &str, ends: &Ends) -> [Route; 2] {
+fn through_gateway(link: impl AsLink + Copy, ends: &Ends) -> [Route; 2] {
     let Ends { container, gateway } = *ends;
     let route = |destination: IpNet, scope| Route {
         source: Some(container.addr().into()),
         scope: Some(scope),
-        ..Route::new(destination).over(ifname)
+        ..Route::new(destination).over(link)
     };
     [
         route(gateway.into(), route::LINK),
@@ -89,12 +89,12 @@ fn through_gateway(ifname: &str, ends: &Ends) -> [Route; 2] {
 
 /// The result's routes. No route leads to a next hop other than the gateway, so the kernel must be told that it is on
 /// the link.
-fn routes(ifname: &str, ends: &[Ends], result: &AddResult) -> Vec<Route> {
+fn routes(link: impl AsLink, ends: &[Ends], result: &AddResult) -> Vec<Route> {
     let is_other = |gateway| {
         ends.iter()
             .all(|ends| ends.gateway != IpAddr::from(gateway))
     };
-    let mut routes = route::of_result(&result.routes, &result.ips, ifname);
+    let mut routes = route::of_result(&result.routes, &result.ips, link);
     for route in &mut routes {
         route.on_link = route.gateway.is_some_and(is_other);
         for hop in &mut route.next_hops {

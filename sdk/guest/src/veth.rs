@@ -32,9 +32,9 @@ pub struct Veth {
 /// What a pair is created with.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Of both ends, in bytes; none for the kernel's default.
+    /// The MTU of both ends, in bytes; none for the kernel's default.
     pub mtu: Option<u32>,
-    /// Of the container's interface; none for a random one.
+    /// The MAC of the container's interface; none for a random one.
     pub mac: Option<Mac>,
     /// The link that the host's end is a port of.
     pub master: Option<LinkReference>,

@@ -41,7 +41,7 @@ enum Command {
         namespace: String,
         object: Value,
     },
-    Get(Place),
+    Get(ObjectName),
     List {
         resource: String,
         namespace: String,
@@ -52,7 +52,7 @@ enum Command {
         name: String,
         patch: Value,
     },
-    Delete(Place),
+    Delete(ObjectName),
     Faults {
         faults: Vec<Fault>,
     },
@@ -77,7 +77,7 @@ enum Command {
 }
 
 #[derive(Deserialize)]
-struct Place {
+struct ObjectName {
     resource: String,
     namespace: String,
     name: String,
@@ -127,7 +127,7 @@ fn carry_out(command: Command, world: &World, authority: &Authority) -> Result<V
             }
             known.store.create(&route, object)
         }
-        Command::Get(place) => or_null(known.store.get(&place.route()?)),
+        Command::Get(object) => or_null(known.store.get(&object.route()?)),
         Command::List {
             resource,
             namespace,
@@ -147,8 +147,8 @@ fn carry_out(command: Command, world: &World, authority: &Authority) -> Result<V
             json_patch::merge(&mut new, &patch);
             known.store.update(&route, new, Update::Patch)
         }
-        Command::Delete(place) => {
-            let gone = known.store.delete(&place.route()?, &Value::Null);
+        Command::Delete(object) => {
+            let gone = known.store.delete(&object.route()?, &Value::Null);
             or_null(gone).map(|_| Value::Null)
         }
         Command::Faults { faults } => {
@@ -178,7 +178,7 @@ fn carry_out(command: Command, world: &World, authority: &Authority) -> Result<V
     done.map_err(|status| refused(&status))
 }
 
-impl Place {
+impl ObjectName {
     fn route(self) -> Result<Route, String> {
         route(&self.resource, &self.namespace, Some(self.name))
     }

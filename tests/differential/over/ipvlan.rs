@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::{dual_stack, ipv4, ipv6};
-use crate::case::{Case, in_machine_cases};
+use crate::case::{Case, in_machine_cases, version_cases};
 use crate::side::{Side, Whose};
 
 fn over_default_route(keys: Value) -> Case {
@@ -29,7 +29,7 @@ fn after(interfaces: &[&str], address: &str) -> Value {
 in_machine_cases! {
     ipv4_alone: ipvlan(json!({}), ipv4());
     ipv6_alone: ipvlan(json!({}), ipv6());
-    dual_stack_with_default_routes: ipvlan(json!({"mode": "l2"}), dual_stack());
+    dual_stack_with_default_routes: ipvlan(json!({"mode": "l2"}), dual_stack()).deleted_twice();
     ipv6_is_off_in_the_containers:
         ipvlan(json!({}), json!({"subnet": "fd00:1::/64"}))
             .parameter("ipv6/conf/lo/disable_ipv6", "1")
@@ -66,10 +66,14 @@ in_machine_cases! {
             .in_containers("link add net1 type dummy")
             .in_containers("link add eth0 link net1 type ipvlan")
             .fails();
-    the_oldest_version: ipvlan(json!({"cniVersion": "0.1.0"}), ipv4());
-    version_0_2: ipvlan(json!({"cniVersion": "0.2.0"}), ipv4());
-    version_0_3_1: ipvlan(json!({"cniVersion": "0.3.1"}), dual_stack());
-    version_0_4: ipvlan(json!({"cniVersion": "0.4.0"}), dual_stack());
+}
+
+version_cases!(in_machine_cases, ipvlan);
+
+#[test]
+#[ignore = "needs a kernel with ipvlan: `machine` runs it"]
+fn its_neighbours_hear_of_its_addresses() -> Result<()> {
+    super::announced::must_be_heard("ipvlan", json!({}))
 }
 
 #[test]

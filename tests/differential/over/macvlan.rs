@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::{dual_stack, ipv4};
-use crate::case::{Case, cases};
+use crate::case::{Case, cases, version_cases};
 
 fn layer_2(keys: Value) -> Case {
     super::over_eth1("macvlan", keys)
@@ -82,13 +82,16 @@ cases! {
             .in_containers("link add net1 type veth peer name other")
             .in_containers("link add eth0 link net1 type macvlan")
             .fails();
-    the_oldest_version: macvlan(json!({"cniVersion": "0.1.0"}), ipv4());
-    version_0_2: macvlan(json!({"cniVersion": "0.2.0"}), ipv4());
     version_0_3: macvlan(json!({"cniVersion": "0.3.0"}), dual_stack());
-    version_0_3_1: macvlan(json!({"cniVersion": "0.3.1"}), dual_stack());
-    version_0_4: macvlan(json!({"cniVersion": "0.4.0"}), dual_stack());
     tuning_comes_after_it:
         macvlan(json!({}), ipv4()).then(json!({"type": "tuning", "sysctl": {"net.ipv4.conf.eth0.rp_filter": "2"}}));
+}
+
+version_cases!(cases, macvlan);
+
+#[test]
+fn its_neighbours_hear_of_its_addresses() -> Result<()> {
+    super::announced::must_be_heard("macvlan", json!({}))
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What the cases of plugins over an interface of the host share: `eth1` and `eth2`, each with a wire of its own.
 
+mod announced;
 mod ipvlan;
 mod macvlan;
 mod vlan;

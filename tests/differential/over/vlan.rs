@@ -5,7 +5,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::{dual_stack, ipv4, ipv6};
-use crate::case::{Case, in_machine_cases};
+use crate::case::{Case, in_machine_cases, version_cases};
 use crate::side::{Side, Whose};
 
 /// The containers are in VLANs 7 and 8.
@@ -22,7 +22,7 @@ fn of_id(id: Value) -> Case {
 in_machine_cases! {
     ipv4_alone: vlan(json!({}), ipv4());
     ipv6_alone: vlan(json!({}), ipv6());
-    dual_stack_with_default_routes: vlan(json!({}), dual_stack());
+    dual_stack_with_default_routes: vlan(json!({}), dual_stack()).deleted_twice();
     ipv6_is_off_in_the_containers:
         vlan(json!({}), json!({"subnet": "fd00:1::/64"}))
             .parameter("ipv6/conf/lo/disable_ipv6", "1")
@@ -53,10 +53,14 @@ in_machine_cases! {
             .in_containers("link add net1 type dummy")
             .in_containers("link add link net1 name eth0 type vlan id 9")
             .fails();
-    the_oldest_version: vlan(json!({"cniVersion": "0.1.0"}), ipv4());
-    version_0_2: vlan(json!({"cniVersion": "0.2.0"}), ipv4());
-    version_0_3_1: vlan(json!({"cniVersion": "0.3.1"}), dual_stack());
-    version_0_4: vlan(json!({"cniVersion": "0.4.0"}), dual_stack());
+}
+
+version_cases!(in_machine_cases, vlan);
+
+#[test]
+#[ignore = "needs a kernel with VLANs: `machine` runs it"]
+fn its_neighbours_hear_of_its_addresses() -> Result<()> {
+    super::announced::must_be_heard("vlan", json!({"vlanId": 7}))
 }
 
 #[test]

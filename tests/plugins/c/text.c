@@ -106,9 +106,85 @@ static void errors(void)
     expect(strcmp(weir_number_text(0), "0") == 0, "number", "0");
 }
 
+static void networks(void)
+{
+    /* A network, a number, and the address with that number; none where the network has no such address. */
+    const struct {
+        const char *network;
+        uint64_t number;
+        const char *address;
+    } numbered[] = {
+        { "10.1.2.3/16", 0, "10.1.0.0" },
+        { "10.1.2.3/16", 258, "10.1.1.2" },
+        { "10.1.2.3/16", 65535, "10.1.255.255" },
+        { "10.1.2.3/16", 65536, NULL },
+        { "10.1.0.129/27", 1, "10.1.0.129" },
+        { "10.1.0.129/27", 31, "10.1.0.159" },
+        { "10.1.0.129/27", 32, NULL },
+        { "10.1.0.1/32", 0, "10.1.0.1" },
+        { "10.1.0.1/32", 1, NULL },
+        { "0.0.0.0/0", UINT32_MAX, "255.255.255.255" },
+        { "0.0.0.0/0", 1ull << 32, NULL },
+        { "fd01::ff/64", 2, "fd01::2" },
+        { "fd01::ff/64", UINT64_MAX, "fd01::ffff:ffff:ffff:ffff" },
+        { "fd01:2:3:4:5::/60", 1, "fd01:2:3::1" },
+        { "fd01::/126", 3, "fd01::3" },
+        { "fd01::/126", 4, NULL },
+        { "::/0", 1, "::1" },
+    };
+    const char *const refused[] = { "", "/", "10.1.0.0", "10.1.0.0/", "10.1.0.0/33", "10.1.0.0/024", "10.1.0.0/256",
+        "10.1.0.0/24 ", "/24", "fd01::/129", "10.1.0.0/24/24" };
+    weir_network_t network;
+    for (size_t i = 0; i < sizeof numbered / sizeof *numbered; i++) {
+        weir_address_t address;
+        const char *expected = numbered[i].address;
+        bool is_read = weir_read_network(weir_string(numbered[i].network), &network);
+        bool is_there = is_read && weir_address_at(&network, numbered[i].number, &address);
+        expect(is_read && is_there == (expected != NULL), "numbered", numbered[i].network);
+        expect(!is_there || strcmp(weir_address_text(&address), expected) == 0, "numbered", expected);
+    }
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        expect(!weir_read_network(weir_string(refused[i]), &network), "no network", refused[i]);
+
+    weir_read_network(weir_string("10.1.2.3/16"), &network);
+    weir_network_t subnet = weir_subnet(&network), single = weir_single(&network.address);
+    expect(strcmp(weir_network_text(&subnet), "10.1.0.0/16") == 0, "a subnet", weir_network_text(&subnet));
+    expect(strcmp(weir_network_text(&single), "10.1.2.3/32") == 0, "a single one", weir_network_text(&single));
+}
+
+static void names(void)
+{
+    weir_request_t request = { .container_id = weir_string("a"), .ifname = weir_string("bc") };
+    weir_request_t other = { .container_id = weir_string("ab"), .ifname = weir_string("c") };
+    const char *name = weir_link_name("veth", &request, 0);
+    expect(strlen(name) == strlen("veth0c3f8a1e"), "a name", name);
+    expect(strcmp(name, weir_link_name("veth", &request, 0)) == 0, "the same name", name);
+    expect(strcmp(name, weir_link_name("veth", &request, 1)) != 0, "another attempt", name);
+    expect(strcmp(name, weir_link_name("veth", &other, 0)) != 0, "another attachment", name);
+    const char *parameter = weir_link_parameter("ipv6.conf", weir_string("eth0.5"), "accept_ra");
+    expect(strcmp(parameter, "net.ipv6.conf.eth0/5.accept_ra") == 0, "a parameter", parameter);
+}
+
+static void objects(void)
+{
+    weir_string_t config = weir_string("{\"type\": \"p\", \"ipam\": {\"a\": {\"}\": \"{\"}, \"subnet\": \"x\"}, \"subnet\": \"y\"}");
+    weir_failure_t failure;
+    weir_string_t object = { 0 }, text = weir_string("none");
+    expect(weir_config_object(config, "absent", &object, &failure) && !object.len, "absent", "an object");
+    expect(weir_config_text(object, "subnet", &text, &failure) && weir_is(text, "none"), "of nothing", "a text");
+    expect(weir_config_object(config, "ipam", &object, &failure), "ipam", "an object");
+    expect(weir_config_text(object, "subnet", &text, &failure) && weir_is(text, "x"), "ipam.subnet", weir_text(text));
+    expect(weir_config_text(config, "subnet", &text, &failure) && weir_is(text, "y"), "subnet", weir_text(text));
+    expect(!weir_config_object(config, "type", &object, &failure) && failure.code == WEIR_INVALID_CONFIG, "no object",
+        "type");
+}
+
 int main(void)
 {
     addresses();
+    networks();
+    names();
+    objects();
     macs();
     configurations();
     errors();

@@ -70,7 +70,7 @@ impl Words {
         }
     }
 
-    /// That an address is in the network that a word names, or not in it.
+    /// Requires an address to be in the network that a word names, or not in it.
     pub fn within(&self, field: Field, word: &str, negate: bool) -> Result<Condition, Error> {
         let address = || word.parse::<IpAddr>().map(IpNet::from).ok();
         let network = word.parse::<IpNet>().ok().or_else(address);
@@ -86,7 +86,7 @@ impl Words {
         }))
     }
 
-    /// That a field is the name of an interface.
+    /// Requires a field to be the name of an interface.
     pub fn name(&self, field: Field, word: &str, negate: bool) -> Result<Condition, Error> {
         let name = word.trim_matches('"');
         let is_pattern = name.ends_with(['+', '*']);
@@ -96,14 +96,14 @@ impl Words {
         Ok(equals(field, Value::from(name), negate))
     }
 
-    /// That a field is a port.
+    /// Requires a field to be a port.
     pub fn port(&self, field: Field, word: &str, negate: bool) -> Result<Condition, Error> {
         let port: Option<u16> = word.parse().ok();
         let port = port.ok_or_else(|| self.unknown(word, "one port, 0 to 65535"))?;
         Ok(equals(field, Value::Number(port.into()), negate))
     }
 
-    /// That a packet is of a transport protocol.
+    /// Requires a transport protocol of the packet.
     pub fn protocol(&self, word: &str, negate: bool) -> Result<Condition, Error> {
         let number = match word {
             "tcp" => Some(6),
@@ -116,7 +116,7 @@ impl Words {
         Ok(equals(field, Value::Number(number.into()), negate))
     }
 
-    /// That a packet has a mark: `VALUE` or `VALUE/MASK`, decimal or hexadecimal.
+    /// Requires a mark of the packet: `VALUE` or `VALUE/MASK`, decimal or hexadecimal.
     pub fn mark(&self, word: &str, negate: bool) -> Result<Condition, Error> {
         let (value, mask) = word.split_once('/').unwrap_or((word, "0xffffffff"));
         let (Some(value), Some(mask)) = (number(value), number(mask)) else {
@@ -131,7 +131,7 @@ impl Words {
         }))
     }
 
-    /// That an address is of a type in the routing tables.
+    /// Requires a type of the address in the routing tables.
     pub fn address_type(&self, field: Field, word: &str, negate: bool) -> Result<Condition, Error> {
         let number = match word.to_ascii_lowercase().as_str() {
             "unicast" => 1,

@@ -14,7 +14,7 @@ pub(super) struct Seen {
     pub method: String,
     /// With the query.
     pub path: String,
-    /// By their names in small letters.
+    /// By their names in lowercase.
     pub headers: BTreeMap<String, String>,
     pub body: Vec<u8>,
 }

@@ -9,6 +9,8 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Wri
 use std::os::unix::fs::FileExt as _;
 use std::sync::{Mutex, PoisonError};
 
+use sha2::{Digest as _, Sha256};
+
 use crate::chain::{ChainLine, Step, Walk};
 use crate::head::{Head, HeadFile};
 
@@ -23,7 +25,7 @@ pub(super) struct Chain {
     head: Mutex<HeadFile>,
 }
 
-/// Where the chain goes on.
+/// Where the chain continues.
 struct Tail {
     /// What is written before the lines: what ends a line that was cut short, and the last chain line of another file.
     before: Vec<u8>,
@@ -33,6 +35,9 @@ struct Tail {
 impl Chain {
     /// Continues the chain of `head` in a log that is open for reading and appending.
     pub(super) fn new(log: File, head: HeadFile) -> io::Result<Self> {
+        // The first digest asks what the processor can do, which is slow in a virtual machine. Here, another thread may still
+        // be preparing the plugin; later, the plugin would wait for it.
+        Sha256::digest([]);
         Ok(Self {
             opened: log.metadata()?,
             log,
@@ -68,7 +73,7 @@ impl Chain {
         Ok(written)
     }
 
-    /// Where the chain goes on in the log, which has this size.
+    /// Where the chain continues in the log, which has this size.
     fn tail(&self, size: u64, head: &Head) -> io::Result<Tail> {
         let unknown = size.checked_sub(head.end);
         match unknown.filter(|_| head.is_in(&self.opened)) {
@@ -98,7 +103,7 @@ fn take_up(log: &File, size: u64, head: &Head) -> io::Result<Tail> {
         match walk.line(&bytes) {
             Step::Other => {}
             Step::Next { line, intact: true } => last = line,
-            // Not a write of weir's: the chain goes on from what is known.
+            // Not a write of weir's: the chain continues from what is known.
             _ => return carry(log, size, last),
         }
         bytes.clear();
@@ -106,7 +111,7 @@ fn take_up(log: &File, size: u64, head: &Head) -> io::Result<Tail> {
     Ok(Tail { before, walk })
 }
 
-/// Goes on after a chain line that is not the last one in this file: it is repeated.
+/// Continues after a chain line that is not the last one in this file: it is repeated.
 fn carry(log: &File, size: u64, line: ChainLine) -> io::Result<Tail> {
     let mut before = Vec::new();
     if let Some(last) = size.checked_sub(1) {
@@ -157,9 +162,9 @@ mod tests {
     use super::*;
 
     /// A log and its head.
-    struct Place(TempDir);
+    struct LogDirectory(TempDir);
 
-    impl Place {
+    impl LogDirectory {
         fn new() -> Self {
             Self(TempDir::new().expect("a directory"))
         }
@@ -185,7 +190,7 @@ mod tests {
             appended.expect("it is appended");
         }
 
-        /// The chain lines that a file goes on after, and the last one. All others must be intact.
+        /// The chain lines that a file continues after, and the last one. All others must be intact.
         fn walk(&self, name: &str) -> (Vec<ChainLine>, ChainLine) {
             let text = fs::read_to_string(self.path(name)).expect("a log");
             let (mut walk, mut carried, mut last) = (Walk::default(), Vec::new(), None);
@@ -205,36 +210,39 @@ mod tests {
 
     #[test]
     fn writes_of_many_processes_are_one_chain() {
-        let place = Place::new();
+        let directory = LogDirectory::new();
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    let chain = place.chain("log");
+                    let chain = directory.chain("log");
                     for _ in 0..50 {
                         chain.append(b"a\nb\n").expect("it is appended");
                     }
                 });
             }
         });
-        let (carried, last) = place.walk("log");
+        let (carried, last) = directory.walk("log");
         assert_eq!((carried.len(), last.chained), (1, 400));
     }
 
     /// The head does not know the last write, and the log has any part of it.
     #[test]
     fn a_process_that_is_killed_at_any_point_breaks_nothing() {
-        let place = Place::new();
-        place.append("log", "one\n");
-        let (begun, head) = (place.open("log").metadata(), fs::read(place.path("head")));
+        let directory = LogDirectory::new();
+        directory.append("log", "one\n");
+        let (begun, head) = (
+            directory.open("log").metadata(),
+            fs::read(directory.path("head")),
+        );
         let begun = begun.expect("metadata").len();
-        place.append("log", "two\nthree\n");
-        let whole = fs::read(place.path("log")).expect("a log");
+        directory.append("log", "two\nthree\n");
+        let whole = fs::read(directory.path("log")).expect("a log");
         for length in begun..=whole.len() as u64 {
-            fs::write(place.path("log"), &whole[..length as usize]).expect("a log");
-            fs::write(place.path("head"), head.as_ref().expect("a head")).expect("a head");
-            place.append("log", "four\n");
-            place.append("log", "five\n");
-            let (carried, last) = place.walk("log");
+            fs::write(directory.path("log"), &whole[..length as usize]).expect("a log");
+            fs::write(directory.path("head"), head.as_ref().expect("a head")).expect("a head");
+            directory.append("log", "four\n");
+            directory.append("log", "five\n");
+            let (carried, last) = directory.walk("log");
             let is_taken_up = length + 1 >= whole.len() as u64;
             let expected = if is_taken_up { 4 } else { 3 };
             assert_eq!((carried.len(), last.chained), (1, expected), "{length}");
@@ -243,16 +251,16 @@ mod tests {
 
     #[test]
     fn the_chain_goes_through_rotations() {
-        let place = Place::new();
-        place.append("log", "one\n");
+        let directory = LogDirectory::new();
+        directory.append("log", "one\n");
         // A call is under way.
-        let chain = place.chain("log");
-        fs::rename(place.path("log"), place.path("log.1")).expect("a rotation");
-        place.append("log", "two\n");
+        let chain = directory.chain("log");
+        fs::rename(directory.path("log"), directory.path("log.1")).expect("a rotation");
+        directory.append("log", "two\n");
         chain.append(b"three\n").expect("it is appended");
-        place.append("log", "four\n");
-        let (old, last_of_old) = place.walk("log.1");
-        let (new, last) = place.walk("log");
+        directory.append("log", "four\n");
+        let (old, last_of_old) = directory.walk("log.1");
+        let (new, last) = directory.walk("log");
         let numbers =
             |lines: &[ChainLine]| -> Vec<u64> { lines.iter().map(|l| l.chained).collect() };
         assert_eq!((numbers(&old), last_of_old.chained), (vec![0, 2], 3));
@@ -262,12 +270,12 @@ mod tests {
 
     #[test]
     fn the_chain_goes_through_a_truncation() {
-        let place = Place::new();
-        place.append("log", "one\n");
-        let (_, last) = place.walk("log");
-        fs::write(place.path("log"), "").expect("a truncation");
-        place.append("log", "two\n");
-        let (carried, after) = place.walk("log");
+        let directory = LogDirectory::new();
+        directory.append("log", "one\n");
+        let (_, last) = directory.walk("log");
+        fs::write(directory.path("log"), "").expect("a truncation");
+        directory.append("log", "two\n");
+        let (carried, after) = directory.walk("log");
         assert_eq!((carried, after.chained), (vec![last], 2));
     }
 
@@ -275,34 +283,34 @@ mod tests {
     fn without_its_head_a_chain_begins_anew() {
         let damaged = [&b"\0\0\0"[..], b"{\"inode\":", &[b' '; 1000]];
         for head in [None].into_iter().chain(damaged.map(Some)) {
-            let place = Place::new();
-            place.append("log", "one\n");
+            let directory = LogDirectory::new();
+            directory.append("log", "one\n");
             match head {
-                None => fs::remove_file(place.path("head")).expect("a head"),
-                Some(damaged) => fs::write(place.path("head"), damaged).expect("a head"),
+                None => fs::remove_file(directory.path("head")).expect("a head"),
+                Some(damaged) => fs::write(directory.path("head"), damaged).expect("a head"),
             }
-            place.append("log", "two\n");
-            place.append("log", "three\n");
-            let (carried, last) = place.walk("log");
+            directory.append("log", "two\n");
+            directory.append("log", "three\n");
+            let (carried, last) = directory.walk("log");
             assert_eq!((carried.len(), last.chained), (2, 2));
             assert_ne!(carried[0], carried[1]);
         }
     }
 
-    /// An older head, and lines that are no chain lines of the chain.
+    /// An older head, and lines that do not belong to the chain.
     #[test]
     fn what_is_not_of_the_chain_is_not_taken_up() {
-        let place = Place::new();
-        place.append("log", "one\n");
-        let (_, last) = place.walk("log");
+        let directory = LogDirectory::new();
+        directory.append("log", "one\n");
+        let (_, last) = directory.walk("log");
         let forged = ChainLine {
             chained: 9,
             ..last.clone()
         };
-        let mut log = place.open("log");
+        let mut log = directory.open("log");
         log.write_all(forged.text().as_bytes()).expect("a forgery");
-        place.append("log", "two\n");
-        let (carried, after) = place.walk("log");
+        directory.append("log", "two\n");
+        let (carried, after) = directory.walk("log");
         assert_eq!(carried[1..], [forged, last]);
         assert_eq!(after.chained, 2);
     }

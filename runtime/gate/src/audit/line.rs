@@ -20,10 +20,15 @@ const LONGEST: usize = 16 << 10;
 /// The bytes that a shortened record keeps of its answer.
 const MOST_ANSWER: usize = 4 << 10;
 
+/// The version of the log's schema, `docs/audit.schema.json`. It is increased when a member is removed or means something
+/// else; a new member does not increase it.
+pub const SCHEMA: u32 = 1;
+
 /// The line before the first record of an invocation.
 #[derive(Serialize)]
 pub(super) struct Head<'a, S: Serialize> {
     pub time: Time,
+    pub schema: u32,
     pub invocation: &'a str,
     pub node: &'a str,
     #[serde(flatten)]

@@ -51,7 +51,7 @@ impl Log {
         log
     }
 
-    /// A log that discards all records.
+    /// Makes a log that discards all records.
     pub fn nowhere() -> Self {
         Self {
             file: Ok(None),
@@ -63,7 +63,7 @@ impl Log {
         }
     }
 
-    /// The node's name.
+    /// Returns the node's name.
     pub fn node(&self) -> &str {
         &self.node
     }

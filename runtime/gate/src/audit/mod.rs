@@ -23,6 +23,7 @@ use crate::event::Event;
 use crate::refusal::Denied;
 use crate::subject::Subject;
 pub use forward::{AuditSettings, Receiver};
+pub use line::SCHEMA;
 use line::{Answer, Answered, Denial, Entry, Head, Time};
 pub use log::Log;
 
@@ -110,17 +111,17 @@ impl Audit {
         self.failure.as_deref()
     }
 
-    /// The size of the records of the invocation, in bytes.
+    /// Returns the size of the records of the invocation, in bytes.
     pub fn recorded(&self) -> usize {
         self.recorded
     }
 
-    /// The name of the invocation in its records.
+    /// Returns the name of the invocation in its records.
     pub fn invocation(&self) -> &str {
         &self.invocation
     }
 
-    /// Which invocation the records are about.
+    /// Returns which invocation the records are about.
     pub fn subject(&self) -> &Subject {
         &self.subject
     }
@@ -340,6 +341,7 @@ impl Audit {
     fn head(&self, into: &mut Vec<u8>) {
         let head = Head {
             time: Time::now(),
+            schema: line::SCHEMA,
             invocation: &self.invocation,
             node: self.log.node(),
             subject: &self.subject,

@@ -17,7 +17,7 @@ impl Gate {
         self.allows(&Read { link })
     }
 
-    /// What a plugin is told about a denial. For a hidden link of the host, that is what it would be told if the link did
+    /// What a plugin learns of a denial. For a hidden link of the host, that is the answer that it would get if the link did
     /// not exist.
     pub(super) fn told<O: Operation>(&self, operation: &O, denied: &Denied) -> Refusal {
         let blind = self.without_hidden_links(operation);

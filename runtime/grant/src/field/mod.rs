@@ -254,7 +254,7 @@ impl Field {
         self.verbs.is_none_or(|verbs| verbs.contains(&verb))
     }
 
-    /// A value as JSON: a number if documents have numbers here.
+    /// Returns a value as JSON: a number if documents have numbers here.
     pub fn to_json(&self, text: &str) -> Value {
         match text.parse::<u64>() {
             Ok(number) if self.is_number => number.into(),

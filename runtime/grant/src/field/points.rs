@@ -1,4 +1,4 @@
-//! Single values that a glob, a network or a range matches, by which two of them are told apart.
+//! Single values that a glob, a network or a range matches, to distinguish two of them.
 //!
 //! Where a value ends is where others differ from it. So the candidates are at the ends of `value` and of each of the
 //! others, and what `value` does not match is left out.

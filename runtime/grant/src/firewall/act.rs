@@ -1,7 +1,7 @@
 //! What a transaction on packet filters does, in words, and how far it reaches.
 //!
-//! A rule is told by what it does with a packet, on which hook, to which packets. Of a long transaction the gravest
-//! commands are told, and the others are counted.
+//! A rule is described by what it does with a packet, on which hook, to which packets. Of a long transaction the gravest
+//! commands are described, and the others are counted.
 
 use super::{
     Apply, Chain, Chains, Command, Condition, Element, ElementData, Elements, Field, GetElement,
@@ -17,9 +17,9 @@ use crate::phrase::joined;
 
 reads!(ListChains, ListSets, ListRules, GetElement, ListElements);
 
-/// The commands that are told one by one.
+/// How many commands are described one by one.
 const MOST_TOLD: usize = 4;
-/// The elements and the conditions of one command that are told one by one.
+/// How many elements and conditions of one command are described one by one.
 const MOST_PARTS: usize = 4;
 
 impl Act for Apply {

@@ -251,7 +251,7 @@ pub enum Statement {
 }
 
 impl Statement {
-    /// The word of it in a grant.
+    /// Returns the word of it in a grant.
     pub fn kind(&self) -> StatementKind {
         match self {
             Self::Accept => StatementKind::Accept,
@@ -347,7 +347,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The statement that it is equivalent to.
+    /// Returns the statement that it is equivalent to.
     pub fn kind(&self) -> StatementKind {
         match self {
             Self::Accept => StatementKind::Accept,

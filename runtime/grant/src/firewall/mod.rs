@@ -43,7 +43,7 @@ pub struct Apply {
     /// otherwise. What the host sets to undo: others may have put something into them meanwhile.
     #[serde(default, skip_serializing_if = "is_false")]
     pub only_empty: bool,
-    /// Of the ports that are translated, those at which something on the host listens, where a rule asks.
+    /// The translated ports on which something on the host listens, if a rule depends on that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub listening: Vec<u16>,
     /// The marks of whose the elements are that are removed, where a rule asks.
@@ -70,17 +70,17 @@ impl Apply {
         }
     }
 
-    /// What it takes in memory, in bytes, about.
+    /// Returns what it takes in memory, in bytes, about.
     pub fn size(&self) -> usize {
         self.commands.iter().map(Command::size).sum()
     }
 
-    /// The ports that are translated; none stands for every port.
+    /// Returns the ports that are translated; none stands for every port.
     pub fn translated(&self) -> Vec<Option<u16>> {
         ports::translated(&self.commands)
     }
 
-    /// The keys of the elements that are removed one by one, each with its set.
+    /// Returns the keys of the elements that are removed one by one, each with its set.
     pub fn removed_keys(&self) -> impl Iterator<Item = (&str, &[Value])> {
         let removed = self.commands.iter().filter_map(|command| match command {
             Command::DeleteElements(elements) => Some(elements),

@@ -159,7 +159,7 @@ impl fmt::Display for Requirement {
                 f.write_str(" to")?;
             }
             Subject::Removed(owner) if owner.is_empty() => {
-                write!(f, "{verb} the removal of what is shared to")?;
+                write!(f, "{verb} the removal of shared elements to")?;
             }
             Subject::Removed(owner) => write!(f, "{verb} the removal of `{owner}`'s elements to")?,
         }

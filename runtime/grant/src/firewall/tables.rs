@@ -8,7 +8,7 @@ use crate::field::Texts;
 use crate::rule::RuleFields;
 use crate::word::Word;
 
-/// What is said of a table.
+/// What a transaction says about a table.
 const STATED: [&str; 2] = ["hooks", "statements"];
 
 /// Splits a rule. One without hooks covers only chains that no hook leads to.

@@ -45,8 +45,8 @@ impl Act for Create {
             NewKind::Macvlan { mode, .. } if *mode == MacvlanMode::Passthru => {
                 Severity::of_changing(link, invocation)
             }
-            // A device of the host is used, whoever made it.
-            _ => Severity::of_change_in(link.namespace),
+            // As a port of a bridge, the new one is where the traffic of the lower device is.
+            _ => Severity::of_using(link, invocation),
         });
         let touched = peer.into_iter().chain(master).chain(lower);
         touched.fold(Severity::of_change_in(self.namespace), Severity::max)
@@ -306,7 +306,7 @@ impl Act for Move {
     fn act(&self) -> String {
         let (from, to, name) = (self.link.namespace, self.to, &self.name);
         let mut text = format!("move {} from {from} to {to}", self.link.title());
-        // Of a link that the plugin may not know, the name that it keeps must not be told either.
+        // If the plugin may not know a link, it must not learn the name that the link keeps either.
         if *name != self.link.name && !self.link.name.is_empty() {
             text += &format!(" as `{name}`");
         }

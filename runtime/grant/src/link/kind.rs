@@ -38,7 +38,7 @@ pub enum NewKind {
 }
 
 impl NewKind {
-    /// The kernel's word for it.
+    /// Returns the kernel's word for it.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Veth { .. } => "veth",
@@ -53,7 +53,7 @@ impl NewKind {
         }
     }
 
-    /// The lower device of the new one.
+    /// Returns the lower device of the new one.
     pub fn lower(&self) -> Option<&LinkFacts> {
         match self {
             Self::Macvlan { lower, .. } | Self::Ipvlan { lower, .. } | Self::Vlan { lower, .. } => {

@@ -28,7 +28,7 @@ pub struct Link {
     pub lower: Option<u32>,
     pub alias: String,
     pub details: Details,
-    /// Of a bridge's port.
+    /// The settings of a bridge's port.
     pub port: Option<Port>,
 }
 
@@ -73,7 +73,7 @@ pub struct Port {
 }
 
 impl Link {
-    /// The facts that the gate matches, for a link in `namespace`.
+    /// Returns the facts that the gate matches, for a link in `namespace`.
     pub fn facts(&self, namespace: Namespace) -> LinkFacts {
         LinkFacts {
             namespace,
@@ -106,7 +106,7 @@ pub enum LinkReference {
 }
 
 impl LinkReference {
-    /// The facts about a link that does not exist.
+    /// Returns the facts about a link that does not exist.
     pub fn absent(&self, namespace: Namespace) -> LinkFacts {
         let (index, name) = match self {
             Self::Name(name) => (0, name.clone()),

@@ -50,7 +50,7 @@ pub fn names() -> Vec<&'static str> {
     names
 }
 
-/// The operations of a capability.
+/// Returns the operations of a capability.
 pub fn of(capability: Capability) -> impl Iterator<Item = &'static Known> {
     let known = OPERATIONS.iter();
     known.filter(move |known| known.word() == capability.word())
@@ -93,10 +93,10 @@ fn current(name: &str) -> Cow<'_, str> {
     renamed.map_or(Cow::Borrowed(name), Cow::Owned)
 }
 
-/// Reads the operation that a person names, with its fields in any order.
+/// Makes the operation with this name from its fields, in any order.
 ///
 /// Errors: unknown, missing and repeated fields, with the known ones; invalid values.
-pub fn named(name: &str, given: &[(String, String)]) -> Result<Box<dyn Query>, String> {
+pub fn by_name(name: &str, given: &[(String, String)]) -> Result<Box<dyn Query>, String> {
     let candidates = candidates(name, given)?;
     let mut why = None;
     for known in &candidates {
@@ -106,7 +106,7 @@ pub fn named(name: &str, given: &[(String, String)]) -> Result<Box<dyn Query>, S
             Err(error) => why = why.or(Some(error)),
         }
     }
-    Err(why.unwrap_or_else(|| mistake(name, &candidates, given)))
+    Err(why.unwrap_or_else(|| wrong_fields(name, &candidates, given)))
 }
 
 /// The operations of a name. Errors: there is none, or a field is given twice.
@@ -127,7 +127,7 @@ fn candidates(name: &str, given: &[(String, String)]) -> Result<Vec<&'static Kno
 }
 
 /// Says which field is unknown or missing.
-fn mistake(name: &str, candidates: &[&'static Known], given: &[(String, String)]) -> String {
+fn wrong_fields(name: &str, candidates: &[&'static Known], given: &[(String, String)]) -> String {
     let mut fields: Vec<&Field> = Vec::new();
     for field in candidates.iter().flat_map(|known| known.fields) {
         if !fields.iter().any(|f| f.name == field.name) {

@@ -10,7 +10,7 @@ use super::super::pattern::{globs_meet, is_glob};
 use super::super::query::Query;
 use super::super::rule::Facts;
 use super::field::{Field, Kind};
-use super::{Known, candidates, mistake};
+use super::{Known, candidates, wrong_fields};
 use crate::Capabilities;
 
 /// What a text that is left open has as its value.
@@ -26,7 +26,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// What must be allowed for the operation to be, under these rules.
+    /// Returns what must be allowed for the operation to be, under these rules.
     pub fn facts(&self, capabilities: &Capabilities) -> Vec<Facts> {
         let facts_of = |operation: &dyn Query| -> Vec<Facts> {
             let needs = operation.needs().into_iter();
@@ -37,15 +37,20 @@ impl Case {
         pairs.map(|(one, other)| one.common(&other)).collect()
     }
 
+    /// Whether the operation changes nothing.
+    pub fn is_read(&self) -> bool {
+        self.operations.iter().all(|operation| operation.is_read())
+    }
+
     /// Says why weir refuses it whatever a grant allows; none if it leaves something open.
     pub fn flaw(&self) -> Option<String> {
         self.operations[0].flaw().filter(|_| !self.is_open)
     }
 }
 
-/// The cases of a question about an operation, with its fields in any order.
+/// Returns the cases of a question about an operation, with its fields in any order.
 ///
-/// Errors: as of [`named`](super::named); but no field must be given.
+/// Errors: as of [`by_name`](super::by_name); but no field must be given.
 pub fn question(name: &str, given: &[(String, String)]) -> Result<Vec<Case>, String> {
     let candidates = candidates(name, given)?;
     let (mut cases, mut why) = (Vec::new(), None);
@@ -64,7 +69,7 @@ pub fn question(name: &str, given: &[(String, String)]) -> Result<Vec<Case>, Str
         }
     }
     if cases.is_empty() {
-        return Err(why.unwrap_or_else(|| mistake(name, &candidates, given)));
+        return Err(why.unwrap_or_else(|| wrong_fields(name, &candidates, given)));
     }
     Ok(cases)
 }

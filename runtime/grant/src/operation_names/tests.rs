@@ -366,7 +366,7 @@ fn needs(operation: &dyn Query) -> String {
 #[test]
 fn every_operation_can_be_named() {
     for (name, given, expected) in EXAMPLES {
-        let operation = named(name, &fields(given)).unwrap_or_else(|why| panic!("{why}"));
+        let operation = by_name(name, &fields(given)).unwrap_or_else(|why| panic!("{why}"));
         assert_eq!(needs(&*operation), *expected, "{name} {given}");
     }
     let mut shown: Vec<&str> = EXAMPLES.iter().map(|(name, ..)| *name).collect();
@@ -378,7 +378,7 @@ fn every_operation_can_be_named() {
 #[test]
 fn a_record_is_the_operation_that_was_recorded() {
     for (name, given, expected) in EXAMPLES {
-        let operation = named(name, &fields(given)).unwrap_or_else(|why| panic!("{why}"));
+        let operation = by_name(name, &fields(given)).unwrap_or_else(|why| panic!("{why}"));
         let arguments = operation.arguments();
         let read = recorded(operation.name(), &arguments).unwrap_or_else(|why| panic!("{why}"));
         assert_eq!(needs(&*read), *expected, "{arguments}");
@@ -399,7 +399,7 @@ fn a_native_plugin_is_in_records_alone() {
     );
     assert_eq!(operation.arguments(), arguments);
     let given = fields(&format!("plugin=flannel digest={digest}"));
-    assert!(named("native.execute", &given).is_err());
+    assert!(by_name("native.execute", &given).is_err());
     assert!(!names().contains(&"native.execute"));
     assert!(recorded_names().contains(&"native.execute"));
 }
@@ -409,7 +409,7 @@ fn the_matcher_is_the_gates() {
     let grant = r#"{"link": [{"namespace": "host", "kinds": ["bridge"], "names": ["cni*"]}]}"#;
     let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
     let decide = |given: &str| {
-        let operation = named("link.create", &fields(given)).expect("an operation");
+        let operation = by_name("link.create", &fields(given)).expect("an operation");
         operation.decide(&capabilities, &Invocation::default())
     };
     let rules = vec!["link[0]".to_owned()];
@@ -426,7 +426,7 @@ fn the_matcher_is_the_gates() {
 
 #[test]
 fn mistakes_name_what_there_is() {
-    let why = |name: &str, given: &str| match named(name, &fields(given)) {
+    let why = |name: &str, given: &str| match by_name(name, &fields(given)) {
         Err(why) => why,
         Ok(operation) => panic!("{}", operation.arguments()),
     };

@@ -74,8 +74,8 @@ impl Failure {
         }
     }
 
-    /// In words.
-    pub fn mistake(&self, root: &PlacedNode) -> Diagnostic {
+    /// Describes the failure, with its position in the document.
+    pub fn diagnostic(&self, root: &PlacedNode) -> Diagnostic {
         let message = match &self.what {
             What::Other(message) => match root.find(&self.path).and_then(PlacedNode::placeholder) {
                 Some(word) => format!("{message}; put `{word}` in quotes: `\"{word}\"`"),

@@ -55,7 +55,7 @@ fn read_tree<T: DeserializeOwned>(mut tree: PlacedNode) -> Result<T, Vec<Diagnos
             Err(failure) => failure,
         };
         if !failure.follows_from_another(&tree) {
-            mistakes.push(failure.mistake(&tree));
+            mistakes.push(failure.diagnostic(&tree));
         }
         if mistakes.len() == MOST_MISTAKES || !tree.remove(failure.path()) {
             break;

@@ -240,7 +240,7 @@ impl PlacedNode {
         }
     }
 
-    /// The keys on a path, with dots between them.
+    /// Returns the keys on a path, with dots between them.
     pub fn name(&self, path: &[usize]) -> String {
         let mut names: Vec<&str> = Vec::new();
         for end in 0..path.len() {

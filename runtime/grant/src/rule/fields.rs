@@ -18,7 +18,7 @@ pub struct RuleFields {
     pub fields: BTreeMap<String, Texts>,
 }
 
-/// A capability's rules, in the document's order.
+/// Returns a capability's rules, in the document's order.
 pub fn rules_of(capabilities: &Capabilities, capability: Capability) -> Vec<RuleFields> {
     let document = serde_json::to_value(capabilities).expect("a grant is JSON");
     let rules = document[capability.word()].as_array();
@@ -41,7 +41,7 @@ pub fn capabilities(rules: &[RuleFields]) -> Result<Capabilities, serde_json::Er
 }
 
 impl RuleFields {
-    /// A rule without fields.
+    /// Makes a rule without fields.
     pub fn new(capability: Capability) -> Self {
         Self {
             capability,
@@ -67,7 +67,7 @@ impl RuleFields {
         own
     }
 
-    /// The rule with this field set.
+    /// Returns the rule with this field set.
     #[must_use]
     pub fn with<T: ToString>(mut self, field: &str, values: impl IntoIterator<Item = T>) -> Self {
         let values = values.into_iter().map(|v| v.to_string()).collect();
@@ -92,7 +92,7 @@ impl RuleFields {
         own
     }
 
-    /// The values of a field; none where it is left out.
+    /// Returns the values of a field; none where it is left out.
     pub fn get(&self, field: &str) -> Option<&Texts> {
         self.fields.get(field)
     }
@@ -102,7 +102,7 @@ impl RuleFields {
         self.get(field).is_some_and(|values| values.contains(value))
     }
 
-    /// The fields that rules of the capability may have.
+    /// Returns the fields that rules of the capability may have.
     pub fn described(&self) -> &'static [Field] {
         self.capability.description().map_or(&[], |d| d.fields)
     }
@@ -111,7 +111,7 @@ impl RuleFields {
         self.described().iter().find(|field| field.key == key)
     }
 
-    /// The verbs, in the capability's order: all if the rule names none.
+    /// Returns the verbs, in the capability's order: all if the rule names none.
     pub fn verbs(&self) -> Vec<Verb> {
         let named = self.get("verbs");
         let all = self.capability.description().map_or(&[][..], |d| d.verbs);
@@ -119,7 +119,7 @@ impl RuleFields {
         all.iter().filter(is_named).copied().collect()
     }
 
-    /// The namespaces that it covers.
+    /// Returns the namespaces that it covers.
     pub fn namespaces(&self) -> Vec<&str> {
         match self.get("namespace") {
             _ if self.field("namespace").is_none() => Vec::new(),
@@ -128,7 +128,7 @@ impl RuleFields {
         }
     }
 
-    /// The rule as a document has it.
+    /// Returns the rule as a document has it.
     pub fn to_json(&self) -> Value {
         let mut rule = Map::new();
         for (key, values) in &self.fields {
@@ -181,7 +181,7 @@ impl RuleFields {
         self
     }
 
-    /// The fields that no operation of its verbs is matched with.
+    /// Returns the fields that no operation of its verbs is matched with.
     pub fn unused(&self) -> Vec<&'static str> {
         let verbs = self.verbs();
         let is_unused = |field: &&Field| !verbs.iter().any(|verb| field.is_for(*verb));
@@ -192,7 +192,7 @@ impl RuleFields {
             .collect()
     }
 
-    /// The fields that the rule does not have and others of its verbs may: it allows every value of them.
+    /// Returns the fields that the rule does not have and others of its verbs may: it allows every value of them.
     pub fn unbounded(&self) -> Vec<&'static str> {
         let unused = self.unused();
         let is_open = |field: &&Field| {

@@ -60,7 +60,7 @@ impl Matched {
         self
     }
 
-    /// The first field that did not match.
+    /// Returns the first field that did not match.
     pub fn miss(self) -> Option<Miss> {
         self.miss
     }

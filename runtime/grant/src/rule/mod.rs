@@ -6,7 +6,7 @@
 //! | `matching` | how a rule's fields are matched, and which came closest |
 //! | `fields` | a rule as its fields: what the tools compare and put together |
 //! | `draft` | the rule that allows what an operation did |
-//! | `points` | rules for a single object each, by which two grants are told apart |
+//! | `points` | rules for a single object each, to distinguish two grants |
 //! | `possible` | what a rule allows of a question that leaves something open |
 //! | `sentence` | a rule in words |
 
@@ -119,7 +119,7 @@ impl Description {
         }
     }
 
-    /// The field of a key.
+    /// Returns the field of a key.
     pub fn field(&self, key: &str) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.key == key)
     }

@@ -1,4 +1,4 @@
-//! Rules for a single object each, by which two grants are told apart.
+//! Rules for a single object each, to distinguish two grants.
 
 use std::collections::BTreeMap;
 

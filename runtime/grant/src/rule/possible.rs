@@ -43,7 +43,7 @@ impl Facts {
         }
     }
 
-    /// The same, where what differs in another may be anything.
+    /// Returns the same, where what differs in another may be anything.
     #[must_use]
     pub fn common(mut self, other: &Self) -> Self {
         for (key, has) in &mut self.fields {
@@ -54,7 +54,7 @@ impl Facts {
         self
     }
 
-    /// The facts as a rule that allows them and nothing else, to describe them.
+    /// Returns the facts as a rule that allows them and nothing else, to describe them.
     pub fn as_rule(&self) -> RuleFields {
         let mut rule = RuleFields::new(self.capability);
         for field in rule.described() {
@@ -79,7 +79,7 @@ impl Facts {
 }
 
 impl RuleFields {
-    /// The bounds under which the rule may allow something with these facts; none if it never does.
+    /// Returns the bounds under which the rule may allow something with these facts; none if it never does.
     ///
     /// Whatever the gate allows is among it, whatever the placeholders stand for. Fields that hold in any case are not
     /// among the bounds.

@@ -15,7 +15,7 @@ const OWN: &str = "the attachment's interface";
 /// The interfaces with the name `{hostInterfaces}`.
 const LISTED: &str = "that `hostInterfaces` of weir's configuration lists";
 
-/// What a rule allows: "create and change interfaces of kind bridge, on the host".
+/// Returns what a rule allows: "create and change interfaces of kind bridge, on the host".
 pub fn sentence(rule: &RuleFields) -> String {
     let Some(description) = rule.capability.description() else {
         return String::new();

@@ -84,7 +84,7 @@ const PROTECTIONS: &[(&str, When, &str)] = &[
     (
         "arp_accept",
         When::On,
-        "accepts ARP announcements that were not asked for",
+        "accepts unsolicited ARP announcements",
     ),
     ("drop_gratuitous_arp", When::Off, "accepts gratuitous ARP"),
     (
@@ -110,27 +110,27 @@ const PROTECTIONS: &[(&str, When, &str)] = &[
     (
         "ip_nonlocal_bind",
         When::On,
-        "lets programs use addresses that are not the host's",
+        "lets programs bind to addresses that the host does not have",
     ),
     (
         "ip_unprivileged_port_start",
         When::BelowPrivileged,
-        "lets every program listen at low ports",
+        "lets every program listen on low ports",
     ),
     (
         "bridge-nf-call-iptables",
         When::Off,
-        "lets bridged IPv4 traffic pass by the packet filter",
+        "lets bridged IPv4 traffic bypass the packet filter",
     ),
     (
         "bridge-nf-call-ip6tables",
         When::Off,
-        "lets bridged IPv6 traffic pass by the packet filter",
+        "lets bridged IPv6 traffic bypass the packet filter",
     ),
     (
         "bridge-nf-call-arptables",
         When::Off,
-        "lets bridged ARP pass by the packet filter",
+        "lets bridged ARP bypass the packet filter",
     ),
     (
         "nf_conntrack_tcp_be_liberal",
@@ -188,6 +188,11 @@ impl Effect {
             words,
             is_protection,
         })
+    }
+
+    /// What it does, if it disables a protection.
+    pub(super) fn disabled_protection(&self) -> Option<&'static str> {
+        self.is_protection.then_some(self.words)
     }
 
     pub(super) fn severity(&self, namespace: Namespace) -> Severity {

@@ -2,6 +2,7 @@
 
 mod acts;
 pub(crate) mod decisions;
+mod documented;
 mod schema;
 
 use crate::Capabilities;

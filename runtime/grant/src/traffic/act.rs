@@ -35,9 +35,9 @@ impl Act for AddQdisc {
 impl Act for DeleteQdisc {
     fn act(&self) -> String {
         let link = &self.link;
-        match &self.standing {
-            Some(standing) => {
-                let discipline = &standing.discipline;
+        match &self.present {
+            Some(present) => {
+                let discipline = &present.discipline;
                 format!("remove `{discipline}`, with its classes and filters, from {link}")
             }
             None => format!(

@@ -35,8 +35,8 @@ struct Line<'a> {
 }
 
 impl Log {
-    /// A log that is opened when the first line is written. `subject` is an object whose members are in every line;
-    /// `bytes` limits the total size of the plugin's lines.
+    /// Makes a log that is opened when the first line is written. `subject` is an object whose members are in every
+    /// line; `bytes` limits the total size of the plugin's lines.
     pub fn new(path: PathBuf, subject: Value, bytes: u64) -> Self {
         Self {
             path,
@@ -53,7 +53,7 @@ impl Log {
         self.panic = Some(text.chars().take(MOST_PANIC).collect());
     }
 
-    /// The message of the plugin's last panic, if it logged one.
+    /// Returns the message of the plugin's last panic, if it logged one.
     pub fn panic(&self) -> Option<&str> {
         self.panic.as_deref()
     }
@@ -79,10 +79,7 @@ impl Log {
     /// Notes how many lines were dropped, if any.
     pub fn close(&mut self) {
         if self.dropped > 0 {
-            let dropped = format!(
-                "{} lines exceeded the grant's limit for the log",
-                self.dropped
-            );
+            let dropped = format!("{} lines exceeded the grant's `limits.log`", self.dropped);
             self.note("warn", &dropped);
             self.dropped = 0;
         }

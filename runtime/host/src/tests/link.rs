@@ -9,7 +9,7 @@ use super::super::bindings::weir::cni::link::{
 };
 use super::super::bindings::weir::cni::types::{self, LinkReference};
 use super::route::over;
-use super::{CONTAINER, HOST, Lab, code, link_names, machine_with_a_pair, named, new_link, pair};
+use super::{CONTAINER, HOST, Lab, by_name, code, link_names, machine_with_a_pair, new_link, pair};
 
 const NOTHING: Changes = Changes {
     name: None,
@@ -41,7 +41,7 @@ fn bridge(name: &str) -> NewLink {
 /// Updates the link of that name, as the plugin may.
 #[track_caller]
 fn update(lab: &mut Lab, namespace: types::Namespace, name: &str, changes: Changes) {
-    let updated = lab.links().update(namespace, named(name), changes);
+    let updated = lab.links().update(namespace, by_name(name), changes);
     updated.expect("an update");
 }
 
@@ -78,7 +78,7 @@ fn what_no_rule_allows_is_denied_and_not_done() {
 #[test]
 fn a_name_does_not_make_a_link_another_kind() {
     let mut lab = Lab::granting(BRIDGE);
-    let deleted = lab.links().delete(HOST, named("lo"));
+    let deleted = lab.links().delete(HOST, by_name("lo"));
     assert_eq!(code(deleted), Some(Code::Denied));
 }
 
@@ -87,8 +87,8 @@ fn a_hidden_link_is_to_a_plugin_as_if_it_were_not_there() {
     let rules = r#"{"link": [{"namespace": "host", "names": ["own*"]}]}"#;
     let mut lab = Lab::on(machine_with_a_pair(), rules);
     let (hidden, absent) = (
-        lab.links().get(HOST, named("host0")),
-        lab.links().get(HOST, named("host1")),
+        lab.links().get(HOST, by_name("host0")),
+        lab.links().get(HOST, by_name("host1")),
     );
     let hidden = hidden.expect_err("it is hidden").message;
     let absent = absent.expect_err("it is not there").message;
@@ -100,7 +100,7 @@ fn a_hidden_link_is_to_a_plugin_as_if_it_were_not_there() {
 #[test]
 fn a_link_without_a_rule_that_hides_it_is_not_found() {
     let mut lab = Lab::granting(BRIDGE);
-    let found = lab.links().get(CONTAINER, named("eth0"));
+    let found = lab.links().get(CONTAINER, by_name("eth0"));
     assert_eq!(code(found), Some(Code::NotFound));
     let found = lab.links().get(CONTAINER, LinkReference::Index(77));
     assert!(found.is_err());
@@ -113,7 +113,7 @@ fn what_was_created_goes_when_the_add_fails() {
     lab.links().create(bridge("br0")).expect("a bridge");
     lab.links().create(pair("host0", "eth0")).expect("a pair");
     let enslaved = Changes {
-        master: Some(NewMaster::Link(named("br0"))),
+        master: Some(NewMaster::Link(by_name("br0"))),
         up: Some(true),
         ..NOTHING
     };
@@ -159,7 +159,7 @@ fn a_link_that_was_moved_comes_back_up() {
     let before = lab.node.state();
     let moved = lab
         .links()
-        .move_(HOST, named("host0"), CONTAINER, Some("net1".to_owned()));
+        .move_(HOST, by_name("host0"), CONTAINER, Some("net1".to_owned()));
     moved.expect("a move");
     assert_eq!(
         link_names(&lab.node, Namespace::Container),
@@ -185,7 +185,7 @@ fn machine_with_a_default_route() -> Node {
     };
     lab.links().create(uplink).expect("a bridge");
     let port = NewLink {
-        master: Some(named("uplink")),
+        master: Some(by_name("uplink")),
         ..pair("nic0", "nic1")
     };
     lab.links().create(port).expect("a port");
@@ -200,7 +200,7 @@ fn a_link_of_the_default_route_is_moved_only_if_its_owner_named_it() {
         let mut lab = Lab::listing(machine_with_a_default_route(), r#"{"link": [{}]}"#, listed);
         let moved = lab
             .links()
-            .move_(HOST, named(name), CONTAINER, Some("net1".to_owned()));
+            .move_(HOST, by_name(name), CONTAINER, Some("net1".to_owned()));
         moved.map(drop)
     };
     // A port of the bridge that the route leads over, by a list that does not have it, has another, or has it by accident.
@@ -226,11 +226,11 @@ fn several_links_that_are_deleted_count_as_several_calls() {
         let peer = if name == "host0" { "eth0" } else { "" };
         let _ = lab.links().create(pair(name, peer));
     }
-    let links = vec![named("host0"), named("host1")];
+    let links = vec![by_name("host0"), by_name("host1")];
     lab.links().delete_all(HOST, links).expect("a deletion");
     assert_eq!(lab.calls, 1, "beside the call itself");
     assert_eq!(link_names(&lab.node, Namespace::Host), ["lo"]);
-    let too_many = vec![named("host0"); 257];
+    let too_many = vec![by_name("host0"); 257];
     assert_eq!(
         code(lab.links().delete_all(HOST, too_many)),
         Some(Code::Invalid)
@@ -241,7 +241,7 @@ fn several_links_that_are_deleted_count_as_several_calls() {
 fn there_is_no_container_when_its_namespace_is_gone() {
     let mut lab = Lab::on(machine_with_a_pair(), BRIDGE);
     lab.node.remove_container();
-    let found = lab.links().get(CONTAINER, named("eth0"));
+    let found = lab.links().get(CONTAINER, by_name("eth0"));
     assert_eq!(code(found), Some(Code::NoNamespace));
     assert_eq!(link_names(&lab.node, Namespace::Host), ["lo"]);
 }

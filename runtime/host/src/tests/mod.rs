@@ -137,7 +137,7 @@ pub(crate) fn new_link(
     }
 }
 
-pub(crate) fn named(name: &str) -> LinkReference {
+pub(crate) fn by_name(name: &str) -> LinkReference {
     LinkReference::Name(name.to_owned())
 }
 

@@ -1,31 +1,21 @@
 //! Capability `route`.
 
 use weir_grant::Namespace;
-use weir_grant::route::MAIN_TABLE;
+use weir_grant::route::{self as grant, MAIN_TABLE};
 use weir_kernel::Code;
 
-use super::super::bindings::weir::cni::route::{Host as _, Route, RouteKind};
-use super::address::{network, new};
-use super::{CONTAINER, HOST, Lab, code, machine_with_a_pair, named};
+use super::super::bindings::weir::cni::route::{Host as _, Route};
+use super::address::new;
+use super::{CONTAINER, HOST, Lab, by_name, code, machine_with_a_pair};
 
 const RULES: &str =
     r#"{"address": [{}], "route": [{"namespace": "container", "links": ["{ifname}"]}]}"#;
 
 pub(super) fn over(link: &str, destination: &str) -> Route {
+    let destination = destination.parse().expect("a network");
     Route {
-        destination: network(destination),
-        gateway: None,
-        link: Some(named(link)),
-        source: None,
-        table: None,
-        scope: None,
-        priority: None,
-        mtu: None,
-        advmss: None,
-        protocol: None,
-        kind: RouteKind::Unicast,
-        on_link: false,
-        next_hops: Vec::new(),
+        link: Some(by_name(link)),
+        ..grant::Route::<u32>::unicast(destination).into()
     }
 }
 
@@ -36,7 +26,7 @@ fn lab() -> Lab {
     let added = super::super::bindings::weir::cni::address::Host::add(
         broker,
         CONTAINER,
-        named("eth0"),
+        by_name("eth0"),
         new("10.1.0.2/24"),
     );
     added.expect("an address");

@@ -93,7 +93,7 @@ impl Error {
         !matches!(self, Self::Other { .. } | Self::Start(_))
     }
 
-    /// What the program wrote to standard error.
+    /// Returns what the program wrote to standard error.
     pub fn messages(&self) -> &[u8] {
         match self {
             Self::Killed { messages, .. } => messages,

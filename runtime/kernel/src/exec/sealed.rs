@@ -38,7 +38,7 @@ impl Sealed {
         Ok(Self { program, digest })
     }
 
-    /// The SHA-256 of the copy.
+    /// Returns the SHA-256 of the copy.
     pub fn digest(&self) -> &Digest {
         &self.digest
     }

@@ -22,7 +22,7 @@ const ETHERNET_DEVICE: u16 = 1;
 enum Source {
     Meta(MetaKeys),
     Connection(CtKeys),
-    /// Of the direction of the connection's first packet.
+    /// A field of the connection, in the direction of its first packet.
     OriginalConnection(CtKeys),
     Payload(PayloadBase, u32),
     AddressType(FibFlags),

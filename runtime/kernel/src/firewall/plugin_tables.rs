@@ -48,7 +48,7 @@ pub struct OwnElement {
     pub mark: String,
 }
 
-/// The tables of weir's plugins on the host. A kernel without nftables has none.
+/// Returns the tables of weir's plugins on the host. A kernel without nftables has none.
 pub fn own_tables(host: &mut NetworkNamespace) -> Result<Vec<OwnTable>> {
     host.netfilter(|socket| {
         let mut tables = Vec::new();
@@ -73,7 +73,7 @@ fn names(socket: &mut NetfilterSocket, family: Family) -> Result<Vec<String>> {
     objects.iter().map(name).collect()
 }
 
-/// The elements in a table that have an owner, in no order.
+/// Returns the elements in a table that have an owner, in no order.
 pub fn own_elements(host: &mut NetworkNamespace, table: &OwnTable) -> Result<Vec<OwnElement>> {
     host.netfilter(|socket| elements(socket, table))
 }
@@ -99,8 +99,8 @@ fn elements(socket: &mut NetfilterSocket, table: &OwnTable) -> Result<Vec<OwnEle
     Ok(found)
 }
 
-/// The chains of a table with rules of others: a rule without a comment, which all of weir's have, any rule of a chain that
-/// is the administrator's, or the policy to drop.
+/// Returns the chains of a table with rules of others: a rule without a comment, which all of weir's have, any rule of
+/// a chain that is the administrator's, or the policy to drop.
 pub fn administrators(
     host: &mut NetworkNamespace,
     table: &OwnTable,

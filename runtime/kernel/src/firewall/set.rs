@@ -69,7 +69,7 @@ impl Entry {
 }
 
 impl Schema {
-    /// Of a set to be made. Errors: `Invalid` for types that do not go together; `Unsupported` for
+    /// Describes a set to be made. Errors: `Invalid` for types that do not go together; `Unsupported` for
     /// ranges of values that have no order in a packet.
     pub(super) fn new(set: &Set) -> Result<Self> {
         let key = Parts::new(&set.key)?;
@@ -97,7 +97,7 @@ impl Schema {
         })
     }
 
-    /// Of a set as the kernel describes it. Errors: `Unsupported` for one that is not of this
+    /// Reads the kernel's description of a set. Errors: `Unsupported` for one that is not of this
     /// interface's making.
     pub(super) fn read(set: &IterableSetAttrs<'_>) -> Result<Self> {
         let flags = set.get_flags().unwrap_or_default();

@@ -259,7 +259,7 @@ impl<'a> Transaction<'a> {
         Ok(())
     }
 
-    /// Of a set of this transaction, or of one that exists. Errors: `NotFound`.
+    /// Returns the schema of a set of this transaction, or of one that exists. Errors: `NotFound`.
     fn schema(&mut self, set: &str) -> Result<Schema> {
         if let Some(schema) = self.schemas.get(set) {
             return Ok(schema.clone());

@@ -6,7 +6,7 @@ use weir_gate::Permit;
 use weir_grant::link::Delete;
 
 use super::by_index;
-use super::find::standing;
+use super::find::list_links;
 use super::name::random_number;
 use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
@@ -55,7 +55,7 @@ pub(crate) fn delete_all(namespaces: &mut Namespaces, permits: &[Permit<Delete>]
 }
 
 fn as_group(socket: &mut RouteSocket, permits: &[Permit<Delete>]) -> Result<()> {
-    let links = standing(socket)?;
+    let links = list_links(socket)?;
     let group = free_group(&links)?;
     let indexes = permits.iter().map(|permit| permit.operation().link.index);
     let deleted = delete_group(socket, indexes.clone(), group);

@@ -56,21 +56,21 @@ fn find_by_index(namespace: &mut NetworkNamespace, index: u32) -> Result<Link> {
     })
 }
 
-/// The links of a namespace whose alias `is_meant`. Others may make and remove links meanwhile.
+/// Returns the links of a namespace whose alias `is_meant`. Others may make and remove links meanwhile.
 pub fn marked_links(
     namespace: &mut NetworkNamespace,
     is_meant: impl Fn(&str) -> bool,
 ) -> Result<Vec<LinkFacts>> {
     let which = namespace.which();
     let links =
-        standing(namespace.route()?).while_doing(format_args!("list the links in {which}"))?;
+        list_links(namespace.route()?).while_doing(format_args!("list the links in {which}"))?;
     let links = links.into_iter().map(read::link);
     let meant = links.filter(|link| is_meant(&link.alias));
     Ok(meant.map(|link| link.facts(which)).collect())
 }
 
-/// All links, while others may make and remove some.
-pub(super) fn standing(socket: &mut RouteSocket) -> Result<Vec<LinkMessage>> {
+/// Lists all links of a namespace. Others may make and remove links meanwhile, so one dump is not repeated.
+pub(super) fn list_links(socket: &mut RouteSocket) -> Result<Vec<LinkMessage>> {
     let all = about(0, [without_statistics()]);
     let (answer, _) = socket.dump_once(&RouteNetlinkMessage::GetLink(all))?;
     Ok(answer.into_iter().filter_map(link_message).collect())

@@ -15,7 +15,7 @@ use weir_files::{Durability, paths};
 use weir_grant::Namespace;
 use weir_grant::link::{Details, IpvlanMode, LinkFacts, MacvlanMode, NewKind};
 
-use super::find::standing;
+use super::find::list_links;
 use super::message::of_kind;
 use super::{by_index, by_name, name, read};
 use crate::error::{Error, Result};
@@ -78,7 +78,7 @@ fn mode_of(there: &mut NetworkNamespace, index: u32) -> Result<Option<IpvlanMode
 
 /// The modes of the ipvlans over a device of the same namespace.
 fn modes_over(there: &mut NetworkNamespace, index: u32) -> Result<Vec<IpvlanMode>> {
-    let links = standing(there.route()?)?.into_iter().map(read::link);
+    let links = list_links(there.route()?)?.into_iter().map(read::link);
     let over = links.filter(|link| link.lower == Some(index));
     let modes = over.filter_map(|link| match link.details {
         Details::Ipvlan(mode) => Some(mode),

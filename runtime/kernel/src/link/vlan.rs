@@ -55,7 +55,7 @@ impl Linux {
     }
 }
 
-/// The error for a link that has no VLANs.
+/// Returns the error for a link that has no VLANs.
 pub fn no_port(link: &LinkFacts) -> Error {
     Error::invalid(format!("{link} is neither a bridge nor a bridge's port"))
 }

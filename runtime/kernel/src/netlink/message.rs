@@ -33,7 +33,7 @@ pub struct Refusal {
     pub errno: Errno,
     /// The extended-ack text.
     pub text: Option<String>,
-    /// Of the message; none when a batch as a whole was refused.
+    /// The number of the message; none when a batch as a whole was refused.
     pub sequence: Option<u32>,
     /// Where in the message the attribute stands that is to blame.
     pub offset: Option<usize>,

@@ -1,6 +1,6 @@
-//! Netlink without waiting for anything but the kernel: one [`Socket`], and what two protocols say over it.
+//! Netlink without waiting for anything but the kernel: one [`Socket`](socket::Socket), and what two protocols say over it.
 //!
-//! Who has a socket is past the gate, so that none leaves this crate.
+//! A socket can bypass the gate, so none leaves this crate.
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 

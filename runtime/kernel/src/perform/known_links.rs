@@ -20,13 +20,13 @@ impl KnownLinks {
         self.known.push((namespace, link));
     }
 
-    /// The link with that index, if it has been met.
+    /// Returns the link with that index, if it has been met.
     pub fn get(&self, namespace: Namespace, index: u32) -> Option<&Link> {
         let is_it = |known: &&(Namespace, Link)| (known.0, known.1.index) == (namespace, index);
         self.known.iter().find(is_it).map(|(_, link)| link)
     }
 
-    /// A link that was identified; none if it did not exist.
+    /// Returns a link that was identified; none if it did not exist.
     pub fn known(&self, link: &LinkFacts) -> Option<&Link> {
         let found = self.get(link.namespace, link.index);
         found.filter(|_| !link.is_absent())
@@ -53,11 +53,12 @@ impl KnownLinks {
         self.made.contains(&(namespace, index))
     }
 
-    /// Whether the invocation made the link that has this name.
-    pub fn is_name_of_made(&self, namespace: Namespace, name: &str) -> bool {
+    /// The link of this name, if the invocation made it.
+    pub fn made(&self, namespace: Namespace, name: &str) -> Option<&Link> {
         let mut known = self.known.iter();
-        known.any(|(known_in, link)| {
+        let found = known.find(|(known_in, link)| {
             *known_in == namespace && link.name == name && self.is_made(namespace, link.index)
-        })
+        });
+        found.map(|(_, link)| link)
     }
 }

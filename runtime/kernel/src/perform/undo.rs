@@ -129,12 +129,12 @@ impl UndoLog {
             .collect()
     }
 
-    /// How many changes have been noted, for an invocation's limit. An amended step counts once.
+    /// Returns how many changes have been noted, for an invocation's limit. An amended step counts once.
     pub fn noted(&self) -> u64 {
         self.noted
     }
 
-    /// What the steps take in memory, in bytes, about.
+    /// Returns what the steps take in memory, in bytes, about.
     pub fn size(&self) -> usize {
         self.size
     }

@@ -11,7 +11,7 @@ use crate::Result;
 
 /// Moves the leases that name the attachment, and nothing else: the former store may be another network's.
 ///
-/// What is moved is in both stores for a moment, and a kill then leaves it so: the next call goes on.
+/// What is moved is in both stores for a moment, and a kill then leaves it so: the next call continues.
 pub(super) fn adopt(
     place: &StorePlace<'_>,
     former: &Former,

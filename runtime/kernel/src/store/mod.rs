@@ -328,8 +328,7 @@ impl OpenStore {
     ) -> Result<Option<Self>> {
         let (parent, name) = place.resolve(location)?;
         if *location != Location::Private {
-            reserved::check(place.paths, &parent.join(&name))?;
-            reserved::check_links(place.paths, &parent)?;
+            reserved::check(place.paths, &parent, name.as_ref())?;
         }
         loop {
             let Some(directory) = Directory::open(&parent, &name, missing)? else {

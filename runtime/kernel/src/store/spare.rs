@@ -67,10 +67,10 @@ fn same_access(one: &Metadata, other: &Metadata) -> bool {
     access(one) == access(other)
 }
 
-/// Fails if anybody else has the file open, and delays whoever opens it until it is closed.
+/// Fails if another process has the file open. A process that opens it waits until it is closed.
 fn lease(file: &File) -> io::Result<()> {
     let descriptor = file.as_raw_fd();
-    // Whoever opens the file now waits, and this process gets a signal. The usual one, SIGIO, would end it; this one is
+    // A process that opens the file now waits, and this process gets a signal. The usual one, SIGIO, would end it; this one is
     // ignored.
     // SAFETY: both calls have an integer as argument, and the descriptor is open.
     Errno::result(unsafe { libc::fcntl(descriptor, F_SETSIG, libc::SIGURG) })?;

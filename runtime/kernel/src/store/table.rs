@@ -122,7 +122,7 @@ pub(super) struct Table {
     file: File,
     /// What all files of the store take, in bytes; see [`room_of`](super::room_of).
     pub size: u64,
-    /// Of each bucket, in bytes.
+    /// The room of each bucket, in bytes.
     room: u32,
     buckets: Vec<Bucket>,
     loose: BTreeMap<String, u64>,

@@ -1,16 +1,12 @@
 //! Capability `neighbour`.
 
 use std::net::IpAddr;
-use std::os::fd::{AsRawFd, OwnedFd};
 
-use nix::sys::socket::{
-    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, setsockopt, socket, sockopt,
-};
-use nix::sys::time::TimeVal;
 use weir_grant::Namespace::{Container, Host};
 use weir_grant::address::{Add as AddAddress, Family};
 use weir_grant::link::{LinkFacts, Mac};
 use weir_grant::neighbour::{Add, Announce, Delete, List, State};
+use weir_kit::ear::{ARP, Ear, IPV6};
 
 use super::{Lab, address, lab};
 use crate::Code;
@@ -154,33 +150,6 @@ fn an_entry_that_the_kernel_learned_is_replaced_by_a_new_one() {
     });
 }
 
-/// A socket in the host's namespace that hears every frame, for at most ten seconds.
-fn ear() -> OwnedFd {
-    let flags = SockFlag::SOCK_CLOEXEC;
-    let ear = socket(
-        AddressFamily::Packet,
-        SockType::Raw,
-        flags,
-        SockProtocol::EthAll,
-    );
-    let ear = ear.expect("a packet socket");
-    setsockopt(&ear, sockopt::ReceiveTimeout, &TimeVal::new(10, 0)).unwrap();
-    ear
-}
-
-/// The first frame with this Ethernet type that starts so behind the header.
-fn hear(ear: &OwnedFd, kind: [u8; 2], at: usize, expected: &[u8]) -> Vec<u8> {
-    loop {
-        let mut frame = vec![0; 2048];
-        let length = recv(ear.as_raw_fd(), &mut frame, MsgFlags::empty()).expect("a frame");
-        frame.truncate(length);
-        let found = frame.get(at..at + expected.len());
-        if frame.get(12..14) == Some(&kind) && found == Some(expected) {
-            return frame;
-        }
-    }
-}
-
 #[test]
 fn announcements_are_heard_at_the_other_end() {
     lab(|lab| {
@@ -196,7 +165,7 @@ fn announcements_are_heard_at_the_other_end() {
             .map(|byte| u8::from_str_radix(byte, 16).unwrap())
             .collect();
 
-        let ear = ear();
+        let ear = Ear::open().unwrap();
         let wanted = Announce {
             link: eth0.clone(),
             addresses: vec![ip("10.0.0.2"), ip("fd00::2")],
@@ -204,7 +173,7 @@ fn announcements_are_heard_at_the_other_end() {
         lab.perform(wanted).unwrap();
 
         // Hardware type 1, protocol IPv4, lengths 6 and 4, a request.
-        let arp = hear(&ear, [0x08, 0x06], 14, &[0, 1, 8, 0, 6, 4, 0, 1]);
+        let arp = ear.hear(ARP, 14, &[0, 1, 8, 0, 6, 4, 0, 1]).unwrap();
         assert_eq!(arp[..6], [0xff; 6]);
         assert_eq!(arp[6..12], mac);
         assert_eq!(arp[22..28], mac);
@@ -212,7 +181,7 @@ fn announcements_are_heard_at_the_other_end() {
         assert_eq!(arp[32..38], [0; 6]);
         assert_eq!(arp[38..42], [10, 0, 0, 2]);
 
-        let na = hear(&ear, [0x86, 0xdd], 54, &[136, 0]);
+        let na = ear.hear(IPV6, 54, &[136, 0]).unwrap();
         let address = "fd00::2".parse::<std::net::Ipv6Addr>().unwrap().octets();
         let all_nodes = "ff02::1".parse::<std::net::Ipv6Addr>().unwrap().octets();
         assert_eq!(na[21], 255, "hop limit");

@@ -118,11 +118,11 @@ impl On<'_> {
     /// Removes what is at a place, as the host does.
     fn remove(&mut self, parent: Handle) -> Result<()> {
         let link = self.link.clone();
-        let standing = self.lab.linux.present_qdisc(&link, parent)?;
+        let present = self.lab.linux.present_qdisc(&link, parent)?;
         let delete = DeleteQdisc {
             link,
             parent,
-            standing,
+            present,
         };
         self.lab.perform(delete)
     }
@@ -414,7 +414,7 @@ fn another_discipline_is_not_removed() {
             handle: FIRST,
             discipline: "tbf".to_owned(),
         };
-        assert_eq!(made.standing.as_ref(), Some(&expected));
+        assert_eq!(made.present.as_ref(), Some(&expected));
         on.run_tc("qdisc replace dev host0 root handle 2: tbf rate 8mbit burst 20000 latency 25ms");
         let gone = on.lab.perform(made.clone());
         assert_code(gone, Code::NotFound, "Invalid handle");
@@ -436,7 +436,7 @@ fn the_kernel_chooses_handles_and_priorities() {
             ..htb()
         };
         let made = on.add(any).unwrap();
-        let handle = made.standing.clone().unwrap().handle;
+        let handle = made.present.clone().unwrap().handle;
         assert_ne!(handle.major(), 0);
         assert_eq!(on.qdiscs()[0].handle, handle);
         on.lab.perform(made).unwrap();

@@ -53,7 +53,7 @@ impl Perform<AddQdisc> for Linux {
         changes.undo_with(DeleteQdisc {
             link: link.clone(),
             parent: qdisc.parent,
-            standing: Some(PresentQdisc {
+            present: Some(PresentQdisc {
                 handle,
                 discipline: word.to_owned(),
             }),
@@ -139,7 +139,7 @@ fn limit(bucket: &TokenBucket) -> Result<u32> {
     let waiting = u128::from(bucket.rate) * u128::from(bucket.latency) / MICROSECONDS;
     u32::try_from(waiting + u128::from(bucket.burst)).map_err(|_| {
         Error::invalid(format!(
-            "a latency of {} µs at {} bytes per second lets more wait than the kernel can count: 4 GiB",
+            "a latency of {} µs at {} bytes per second queues more than the kernel can count, which is 4 GiB",
             bucket.latency, bucket.rate
         ))
     })
@@ -177,7 +177,7 @@ fn is_place(socket: &mut RouteSocket, link: &LinkFacts, parent: Handle) -> bool 
     is_fixed || at(socket, link, parent, 0).is_ok()
 }
 
-/// The discipline at a place, for the gate; none if it is the kernel's own, which cannot be removed.
+/// Returns the discipline at a place, for the gate; none if it is the kernel's own, which cannot be removed.
 ///
 /// Errors: `NotFound` for a link that is gone.
 pub fn present_qdisc(
@@ -189,11 +189,11 @@ pub fn present_qdisc(
     let found = found(at(socket, link, parent, 0)).while_doing(format_args!(
         "look for the discipline of {link} at {parent}"
     ))?;
-    let standing = found.map(|found| PresentQdisc {
+    let present = found.map(|found| PresentQdisc {
         handle: Handle(found.handle),
         discipline: found.kind,
     });
-    Ok(standing.filter(|standing| standing.handle.0 != 0))
+    Ok(present.filter(|present| present.handle.0 != 0))
 }
 
 /// Removes a discipline, if it is still the one that was found. Errors: `NotFound`.
@@ -201,13 +201,13 @@ impl Answer<DeleteQdisc> for Linux {
     fn answer(&mut self, permit: &Permit<DeleteQdisc>) -> Result<()> {
         let delete = permit.operation();
         let (link, parent) = (&delete.link, delete.parent);
-        let Some(standing) = &delete.standing else {
+        let Some(present) = &delete.present else {
             return Err(Error::not_found(format!(
                 "no discipline to remove from {link} at {parent}"
             )));
         };
-        let mut message = about(link, parent, standing.handle.0);
-        let kind = TcAttribute::Kind(standing.discipline.clone());
+        let mut message = about(link, parent, present.handle.0);
+        let kind = TcAttribute::Kind(present.discipline.clone());
         message.attributes.push(kind);
         self.route(link.namespace)?
             .change(RouteNetlinkMessage::DelQueueDiscipline(message), 0)
@@ -218,7 +218,7 @@ impl Answer<DeleteQdisc> for Linux {
             })
             .while_doing(format_args!(
                 "remove {} {} from {link}",
-                standing.discipline, standing.handle
+                present.discipline, present.handle
             ))
     }
 }

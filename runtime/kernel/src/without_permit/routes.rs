@@ -12,8 +12,8 @@ use crate::route::dump;
 /// The kernel's table of a namespace's own addresses.
 const LOCAL_TABLE: u32 = 255;
 
-/// The routes of the host that overlap a network, with their links. Leaves out the default route and those of every
-/// link (`fe80::/10`, `ff00::/8`).
+/// Returns the routes of the host that overlap a network, with their links. Leaves out the default route and those of
+/// every link (`fe80::/10`, `ff00::/8`).
 ///
 /// The time grows with the number of routes; it is needed only for what is put on the host for the first time.
 pub fn overlapping_routes(
@@ -34,7 +34,7 @@ pub fn overlapping_routes(
     Ok(found)
 }
 
-/// The links that default routes of the host's main table lead over.
+/// Returns the links that default routes of the host's main table lead over.
 ///
 /// The time grows with the number of routes; it is needed only where an interface of the host is moved away.
 pub fn default_route_links(host: &mut NetworkNamespace) -> Result<Vec<u32>> {

@@ -51,7 +51,7 @@ impl Binary {
     }
 }
 
-/// The digest under which a file could be listed. Errors: `codes::UNFIT`.
+/// Returns the digest under which a file could be listed. Errors: `codes::UNFIT`.
 pub fn inspect(path: &Path) -> Result<Digest, Error> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let file = open(path).map_err(|e| unfit(&name, path, &e))?;

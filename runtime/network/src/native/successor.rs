@@ -40,8 +40,8 @@ pub struct Surroundings {
 }
 
 impl Successor {
-    /// The program of a plugin or a tool at this path. Errors: `codes::UNFIT` for a file that others could have written, is
-    /// not a program, or is weir itself.
+    /// Returns the program of a plugin or a tool at this path. Errors: `codes::UNFIT` for a file that others could have
+    /// written, is not a program, or is weir itself.
     pub fn open(name: &str, path: &Path, root: &Path) -> Result<Self, Error> {
         let file = file_trust::open(path, root).map_err(|untrusted| match untrusted {
             Untrusted::Unreadable(error) => unfit(name, path, &error),

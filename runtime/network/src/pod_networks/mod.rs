@@ -47,7 +47,7 @@ pub struct PodNetworks {
 }
 
 impl PodNetworks {
-    /// The node's networks. Without `bin_dirs` no native plugin runs.
+    /// Returns the node's networks. Without `bin_dirs` no native plugin runs.
     pub fn new(sandbox: &Arc<Sandbox>, bin_dirs: Vec<PathBuf>) -> Self {
         Self {
             records: Records::of_named(sandbox.paths()),
@@ -56,7 +56,7 @@ impl PodNetworks {
         }
     }
 
-    /// The configured networks. Errors: `codes::SETTINGS`.
+    /// Returns the configured networks. Errors: `codes::SETTINGS`.
     pub fn list(&self) -> Result<Vec<PodNetwork>, Error> {
         Ok(Settings::load(self.sandbox.paths())?.pod_networks)
     }

@@ -34,7 +34,7 @@ impl Template {
         }
     }
 
-    /// The free name with the smallest number, from 0; none if all are taken. Errors: those of `is_taken`.
+    /// Returns the free name with the smallest number, from 0; none if all are taken. Errors: those of `is_taken`.
     pub fn choose<E>(
         &self,
         mut is_taken: impl FnMut(&str) -> Result<bool, E>,

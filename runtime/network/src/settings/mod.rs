@@ -40,7 +40,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The configuration of a node; a missing file is an empty one.
+    /// Returns the configuration of a node; a missing file is an empty one.
     ///
     /// Errors: `codes::SETTINGS`, with file, line and column of all mistakes.
     pub fn load(paths: &Paths) -> Result<Self, Error> {

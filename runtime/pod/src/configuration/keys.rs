@@ -13,28 +13,28 @@ pub struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// The keys of a whole document.
+    /// Returns the keys of a whole document.
     pub fn of(map: &'a Map<String, Value>) -> Self {
         Self { map, prefix: "" }
     }
 
-    /// The keys of an object under `prefix`, such as `logOptions.`.
+    /// Returns the keys of an object under `prefix`, such as `logOptions.`.
     pub fn below(map: &'a Map<String, Value>, prefix: &'a str) -> Self {
         Self { map, prefix }
     }
 
-    /// A value; `null` counts as missing.
+    /// Returns a value; `null` counts as missing.
     pub fn value(&self, key: &str) -> Option<&'a Value> {
         self.map.get(key).filter(|value| !value.is_null())
     }
 
-    /// A string; an empty one counts as missing.
+    /// Returns a string; an empty one counts as missing.
     pub fn text(&self, key: &str) -> Result<Option<&'a str>, Error> {
         let text = self.typed(key, "a string", Value::as_str)?;
         Ok(text.filter(|text| !text.is_empty()))
     }
 
-    /// An absolute path.
+    /// Returns an absolute path.
     pub fn path(&self, key: &str) -> Result<Option<PathBuf>, Error> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
@@ -47,7 +47,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A flag; false if it is missing.
+    /// Returns a flag; false if it is missing.
     pub fn flag(&self, key: &str) -> Result<bool, Error> {
         Ok(self
             .typed(key, "true or false", Value::as_bool)?
@@ -72,7 +72,7 @@ impl<'a> Keys<'a> {
         self.typed(key, "an object", Value::as_object)
     }
 
-    /// The error for an unexpected value: code 7.
+    /// Returns the error for an unexpected value: code 7.
     pub fn wrong(&self, key: &str, expected: &str) -> Error {
         let value = self.map.get(key).map(Value::to_string).unwrap_or_default();
         let shown: String = value.chars().take(LONGEST_SHOWN).collect();

@@ -14,7 +14,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The word in weir's log.
+    /// Returns the word in weir's log.
     pub fn word(self) -> &'static str {
         match self {
             Self::Error => "error",

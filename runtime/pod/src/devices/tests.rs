@@ -17,14 +17,14 @@ const OTHER_POD: &str = "e2b7a1c8-0000-4000-8000-000000000002";
 const SRIOV: &str = "intel.com/sriov";
 
 /// A root of a test's own.
-struct Place(TempDir);
+struct Root(TempDir);
 
-impl Place {
+impl Root {
     /// One with what is said of a PCI device in a file, and the path of an attachment's file.
     fn with(path: &str) -> (Self, PathBuf) {
-        let place = Self::new();
-        place.write(Path::new(path), &pci().to_string());
-        (place, attachments_file())
+        let root = Self::new();
+        root.write(Path::new(path), &pci().to_string());
+        (root, attachments_file())
     }
 
     fn new() -> Self {
@@ -37,13 +37,13 @@ impl Place {
 
     /// A file at the place of an absolute path.
     fn write(&self, path: &Path, content: &str) {
-        let place = self.paths().resolve(path);
-        fs::create_dir_all(place.parent().expect("a directory")).expect("it is made");
-        fs::write(place, content).expect("it is written");
+        let file = self.paths().resolve(path);
+        fs::create_dir_all(file.parent().expect("a directory")).expect("it is made");
+        fs::write(file, content).expect("it is written");
     }
 
     fn with_entries(entries: Value) -> Self {
-        let place = Self::new();
+        let root = Self::new();
         let checkpoint = json!({
             "Data": {
                 "PodDeviceEntries": entries,
@@ -51,10 +51,10 @@ impl Place {
             },
             "Checksum": 4_242_424_242_u64,
         });
-        let file = place.paths().kubelet_devices();
+        let file = root.paths().kubelet_devices();
         fs::create_dir_all(file.parent().expect("a directory")).expect("it is made");
         fs::write(file, checkpoint.to_string()).expect("it is written");
-        place
+        root
     }
 
     fn devices(&self) -> Result<Devices, Error> {
@@ -76,7 +76,7 @@ fn take_all(devices: &mut Devices, resource: &str) -> Vec<String> {
 
 #[test]
 fn devices_are_taken_in_the_order_of_the_checkpoint() {
-    let place = Place::with_entries(json!([
+    let root = Root::with_entries(json!([
         entry(OTHER_POD, "app", SRIOV, json!({ "-1": ["x"] })),
         entry(
             POD,
@@ -87,7 +87,7 @@ fn devices_are_taken_in_the_order_of_the_checkpoint() {
         entry(POD, "app", "nvidia.com/gpu", json!({ "-1": ["GPU-1"] })),
         entry(POD, "sidecar", SRIOV, json!({ "-1": ["0000:18:02.0"] })),
     ]));
-    let mut devices = place.devices().expect("it is understood");
+    let mut devices = root.devices().expect("it is understood");
     assert_eq!(
         take_all(&mut devices, SRIOV),
         [
@@ -102,37 +102,37 @@ fn devices_are_taken_in_the_order_of_the_checkpoint() {
 
 #[test]
 fn a_checkpoint_that_others_can_write_is_not_used() {
-    let place = Place::with_entries(json!([entry(POD, "one", SRIOV, json!({ "0": ["a"] }))]));
-    let file = place.paths().kubelet_devices();
+    let root = Root::with_entries(json!([entry(POD, "one", SRIOV, json!({ "0": ["a"] }))]));
+    let file = root.paths().kubelet_devices();
     fs::set_permissions(&file, Permissions::from_mode(0o666)).expect("it is there");
-    let error = place.devices().map(|_| ()).expect_err("it is exposed");
+    let error = root.devices().map(|_| ()).expect_err("it is exposed");
     assert!(error.msg.contains("is not trusted"), "{error}");
     fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("it is there");
-    assert!(place.devices().is_ok());
+    assert!(root.devices().is_ok());
 }
 
 #[test]
 fn the_list_of_kubernetes_before_1_20_is_understood() {
-    let place = Place::with_entries(json!([entry(POD, "app", SRIOV, json!(["b", "a"]))]));
-    let mut devices = place.devices().expect("it is understood");
+    let root = Root::with_entries(json!([entry(POD, "app", SRIOV, json!(["b", "a"]))]));
+    let mut devices = root.devices().expect("it is understood");
     assert_eq!(take_all(&mut devices, SRIOV), ["b", "a"]);
 }
 
 /// kubelet gives the devices of an init container to the others when that has ended.
 #[test]
 fn a_device_of_two_containers_is_one_device() {
-    let place = Place::with_entries(json!([
+    let root = Root::with_entries(json!([
         entry(POD, "init", SRIOV, json!({ "0": ["a"] })),
         entry(POD, "app", SRIOV, json!({ "0": ["a", "b"] })),
     ]));
-    let mut devices = place.devices().expect("it is understood");
+    let mut devices = root.devices().expect("it is understood");
     assert_eq!(take_all(&mut devices, SRIOV), ["a", "b"]);
 }
 
 #[test]
 fn one_network_more_than_there_are_devices() {
-    let place = Place::with_entries(json!([entry(POD, "app", SRIOV, json!({ "0": ["a"] }))]));
-    let mut devices = place.devices().expect("it is understood");
+    let root = Root::with_entries(json!([entry(POD, "app", SRIOV, json!({ "0": ["a"] }))]));
+    let mut devices = root.devices().expect("it is understood");
     devices.take(SRIOV).expect("there is one");
     let error = devices.take(SRIOV).expect_err("there is one only");
     assert_eq!(error.code, codes::DEVICE);
@@ -151,26 +151,26 @@ fn one_network_more_than_there_are_devices() {
 
 #[test]
 fn a_resource_of_which_the_pod_has_nothing() {
-    let place = Place::with_entries(json!([
+    let root = Root::with_entries(json!([
         entry(OTHER_POD, "app", SRIOV, json!({ "0": ["a"] })),
         entry(POD, "app", "nvidia.com/gpu", json!({ "0": ["GPU-1"] })),
         entry(POD, "app", "vendor.com/empty", json!(null)),
     ]));
-    let mut devices = place.devices().expect("it is understood");
+    let mut devices = root.devices().expect("it is understood");
     let error = devices.take(SRIOV).expect_err("another pod's");
     assert_eq!(error.code, codes::DEVICE);
     for part in [SRIOV, POD, "it has devices of nvidia.com/gpu"] {
         assert!(error.msg.contains(part), "{part}: {error:?}");
     }
-    let place = Place::with_entries(json!(null));
-    let error = place.devices().expect("kubelet writes null").take(SRIOV);
+    let root = Root::with_entries(json!(null));
+    let error = root.devices().expect("kubelet writes null").take(SRIOV);
     let error = error.expect_err("there is none");
     assert!(error.msg.contains("it has no devices"), "{error:?}");
 }
 
 #[test]
 fn a_checkpoint_that_tells_nothing_is_an_error_that_says_so() {
-    let error = Place::new().devices().expect_err("there is none");
+    let error = Root::new().devices().expect_err("there is none");
     assert_eq!(error.code, codes::DEVICE);
     assert!(
         error.msg.contains("kubelet_internal_checkpoint"),
@@ -185,15 +185,15 @@ fn a_checkpoint_that_tells_nothing_is_an_error_that_says_so() {
         ),
         (json!({}), "invalid type: map"),
     ] {
-        let error = Place::with_entries(entries).devices().expect_err(why);
+        let error = Root::with_entries(entries).devices().expect_err(why);
         assert_eq!(error.code, codes::DEVICE);
         assert!(error.msg.contains(why), "{why}: {error:?}");
     }
-    let place = Place::with_entries(json!([]));
-    let whole = fs::read(place.paths().kubelet_devices()).expect("it is there");
+    let root = Root::with_entries(json!([]));
+    let whole = fs::read(root.paths().kubelet_devices()).expect("it is there");
     let half = &whole[..whole.len() / 2];
-    fs::write(place.paths().kubelet_devices(), half).expect("it is written");
-    let error = place.devices().expect_err("half of it");
+    fs::write(root.paths().kubelet_devices(), half).expect("it is written");
+    let error = root.devices().expect_err("half of it");
     assert!(error.msg.contains("EOF"), "{error:?}");
 }
 
@@ -216,9 +216,9 @@ const OF_DEVICE: &str =
 
 #[test]
 fn device_information_4_2_1_is_copied_read_and_removed() {
-    let place = Place::new();
-    let paths = place.paths();
-    place.write(Path::new(OF_DEVICE), &pci().to_string());
+    let root = Root::new();
+    let paths = root.paths();
+    root.write(Path::new(OF_DEVICE), &pci().to_string());
     let file = attachments_file();
     assert_eq!(
         file,
@@ -236,22 +236,22 @@ fn device_information_4_2_1_is_copied_read_and_removed() {
 
 #[test]
 fn a_device_of_which_nothing_is_said() {
-    let place = Place::new();
-    let paths = place.paths();
+    let root = Root::new();
+    let paths = root.paths();
     let file = attachments_file();
     // Left by an attachment that nobody took down.
-    place.write(&file, &pci().to_string());
+    root.write(&file, &pci().to_string());
     assert!(!info::prepare(&paths, &file, "vendor.com/a/b", "x/y").expect("nothing to copy"));
     assert_eq!(info::read(&paths, &file).expect("there is none"), None);
     let named = "/var/run/k8s.cni.cncf.io/devinfo/dp/vendor.com-a-b-x-y-device.json";
-    place.write(Path::new(named), &pci().to_string());
+    root.write(Path::new(named), &pci().to_string());
     assert!(info::prepare(&paths, &file, "vendor.com/a/b", "x/y").expect("it is copied"));
 }
 
 #[test]
 fn no_name_leads_out_of_the_directory() {
-    let (place, file) = Place::with("/etc/secret-x-device.json");
-    let paths = place.paths();
+    let (root, file) = Root::with("/etc/secret-x-device.json");
+    let paths = root.paths();
     let resource = "../../../../../etc/secret";
     assert!(!info::prepare(&paths, &file, resource, "x").expect("there is none"));
 }
@@ -271,8 +271,8 @@ fn an_attachments_file_has_a_name_of_its_own_however_long_the_networks_is() {
 
 #[test]
 fn what_is_not_of_the_specifications_form_is_refused() {
-    let place = Place::new();
-    let paths = place.paths();
+    let root = Root::new();
+    let paths = root.paths();
     let file = attachments_file();
     for (told, why) in [
         ("", "EOF"),
@@ -304,7 +304,7 @@ fn what_is_not_of_the_specifications_form_is_refused() {
             "trailing characters",
         ),
     ] {
-        place.write(&file, told);
+        root.write(&file, told);
         let error = info::read(&paths, &file).expect_err(told);
         assert_eq!(error.code, codes::DEVICE, "{told}");
         assert!(error.msg.contains(why), "{told}: {error:?}");
@@ -312,15 +312,15 @@ fn what_is_not_of_the_specifications_form_is_refused() {
         assert!(error.msg.contains(&shown), "{told}: {error:?}");
     }
     let large = json!({ "type": "pci", "version": "1.1.0", "pci": { "x": "y".repeat(20_000) } });
-    place.write(&file, &large.to_string());
+    root.write(&file, &large.to_string());
     let error = info::read(&paths, &file).expect_err("too large");
     assert!(error.msg.contains("more than 16384 bytes"), "{error:?}");
 }
 
 #[test]
 fn types_are_taken_as_they_come() {
-    let place = Place::new();
-    let paths = place.paths();
+    let root = Root::new();
+    let paths = root.paths();
     let file = attachments_file();
     for told in [
         pci(),
@@ -332,7 +332,7 @@ fn types_are_taken_as_they_come() {
             "vdpa": { "parent-device": "vdpa2", "driver": "vhost", "path": "/dev/vhost-vdpa0" } }),
         json!({ "type": "of-tomorrow", "version": "2.0.0" }),
     ] {
-        place.write(&file, &told.to_string());
+        root.write(&file, &told.to_string());
         let read = info::read(&paths, &file).expect("it is valid");
         assert_eq!(read, Some(told));
     }
@@ -340,18 +340,18 @@ fn types_are_taken_as_they_come() {
 
 #[test]
 fn only_a_regular_file_is_read() {
-    let (place, file) = Place::with("/etc/secret");
-    let paths = place.paths();
+    let (root, file) = Root::with("/etc/secret");
+    let paths = root.paths();
     let at = paths.resolve(&file);
     fs::create_dir_all(at.parent().expect("a directory")).expect("it is made");
-    symlink(place.0.path().join("etc/secret"), &at).expect("it is linked");
+    symlink(root.0.path().join("etc/secret"), &at).expect("it is linked");
     let error = info::read(&paths, &file).expect_err("a link");
     assert!(error.msg.contains("symbolic link"), "{error:?}");
     // What a device plugin says is put in the link's place, not where it leads.
-    place.write(Path::new(OF_DEVICE), &pci().to_string());
-    fs::write(place.0.path().join("etc/secret"), "secret").expect("it is written");
+    root.write(Path::new(OF_DEVICE), &pci().to_string());
+    fs::write(root.0.path().join("etc/secret"), "secret").expect("it is written");
     assert!(info::prepare(&paths, &file, SRIOV, "0000:18:02.5").expect("it is copied"));
-    let secret = fs::read_to_string(place.0.path().join("etc/secret")).expect("it is there");
+    let secret = fs::read_to_string(root.0.path().join("etc/secret")).expect("it is there");
     assert_eq!(secret, "secret");
     fs::remove_file(&at).expect("it is removed");
     mkfifo(&at, Mode::S_IRWXU).expect("a pipe");

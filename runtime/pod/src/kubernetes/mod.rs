@@ -158,7 +158,7 @@ impl From<Error> for Unwritten {
 }
 
 impl Kubernetes {
-    /// The pod; none if it no longer exists, or another one has its name.
+    /// Returns the pod; none if it no longer exists, or another one has its name.
     pub fn pod(&self, name: &PodName) -> Result<Option<Pod>, Error> {
         let ask = Ask::get(&PODS, &reference(name)?);
         let Some(answer) = self.get(&ask)? else {
@@ -168,7 +168,7 @@ impl Kubernetes {
         Ok(Some(pod).filter(|pod| object::is_named(pod, name)))
     }
 
-    /// A NetworkAttachmentDefinition; none if it does not exist.
+    /// Returns a NetworkAttachmentDefinition; none if it does not exist.
     pub fn definition(&self, reference: &Reference) -> Result<Option<Definition>, Error> {
         let ask = Ask::get(&DEFINITIONS, reference);
         let Some(answer) = self.get(&ask)? else {

@@ -25,7 +25,7 @@ struct Metadata {
     annotations: Option<BTreeMap<String, String>>,
 }
 
-/// Of a NetworkAttachmentDefinition (section 3.2).
+/// The specification of a NetworkAttachmentDefinition (section 3.2).
 #[derive(Default, Deserialize)]
 struct Spec {
     #[serde(default)]

@@ -1,11 +1,11 @@
 //! Waiting, against the kernel's inotify. A change is made when the wait is about to sleep, never after a
 //! time.
 
-use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::thread;
+use std::{fs, io};
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -17,9 +17,9 @@ use super::*;
 const LONG: Duration = Duration::from_secs(60);
 
 /// A directory of a test's own.
-struct Place(TempDir);
+struct Directory(TempDir);
 
-impl Place {
+impl Directory {
     fn new() -> Self {
         Self(TempDir::new().expect("it is made"))
     }
@@ -34,6 +34,12 @@ impl Place {
 
     fn make(&self, name: &str) {
         fs::create_dir(self.path(name)).expect("it is made");
+    }
+
+    /// Makes a directory in the place of what `remove` removes.
+    fn put_directory(&self, name: &str, remove: fn(PathBuf) -> io::Result<()>) {
+        remove(self.path(name)).expect("it is removed");
+        self.make(name);
     }
 
     fn rename(&self, from: &str, to: &str) {
@@ -71,147 +77,141 @@ fn waiting(file: &Path, changes: &[&dyn Fn()]) -> Result<u32, Error> {
 
 #[test]
 fn a_file_that_is_there_is_not_waited_for() {
-    let place = Place::new();
-    place.write("ready");
-    place.link("link", "ready");
+    let directory = Directory::new();
+    directory.write("ready");
+    directory.link("link", "ready");
     for name in ["ready", "link", "."] {
-        let looked = waiting(&place.path(name), &[]).expect(name);
+        let looked = waiting(&directory.path(name), &[]).expect(name);
         assert_eq!(looked, 0, "{name}");
     }
-    wait(&place.path("ready"), Duration::ZERO).expect("no time is needed");
+    wait(&directory.path("ready"), Duration::ZERO).expect("no time is needed");
 }
 
 #[test]
 fn npwg_6_1_2_attaching_waits_until_the_default_network_is_ready() {
-    let place = Place::new();
-    let looked = waiting(&place.path("ready"), &[&|| place.write("ready")]);
+    let directory = Directory::new();
+    let looked = waiting(&directory.path("ready"), &[&|| directory.write("ready")]);
     assert!(looked.expect("it is there") > 0);
 }
 
 #[test]
 fn directories_appear_one_by_one() {
-    let place = Place::new();
-    let changes: [&dyn Fn(); 3] = [&|| place.make("a"), &|| place.make("a/b"), &|| {
-        place.write("a/b/ready")
+    let directory = Directory::new();
+    let changes: [&dyn Fn(); 3] = [&|| directory.make("a"), &|| directory.make("a/b"), &|| {
+        directory.write("a/b/ready")
     }];
-    waiting(&place.path("a/b/ready"), &changes).expect("it is there");
+    waiting(&directory.path("a/b/ready"), &changes).expect("it is there");
 }
 
 #[test]
 fn directories_appear_at_once() {
-    let place = Place::new();
+    let directory = Directory::new();
     let make = || {
-        place.make("new");
-        place.make("new/b");
-        place.write("new/b/ready");
-        place.rename("new", "a");
+        directory.make("new");
+        directory.make("new/b");
+        directory.write("new/b/ready");
+        directory.rename("new", "a");
     };
-    waiting(&place.path("a/b/ready"), &[&make]).expect("it is there");
+    waiting(&directory.path("a/b/ready"), &[&make]).expect("it is there");
     // And while they are looked at.
     let make = || {
-        fs::create_dir_all(place.path("c/d/e")).expect("they are made");
-        place.write("c/d/e/ready");
+        fs::create_dir_all(directory.path("c/d/e")).expect("they are made");
+        directory.write("c/d/e/ready");
     };
-    waiting(&place.path("c/d/e/ready"), &[&make]).expect("it is there");
+    waiting(&directory.path("c/d/e/ready"), &[&make]).expect("it is there");
 }
 
 #[test]
 fn a_file_may_be_moved_into_place() {
-    let place = Place::new();
+    let directory = Directory::new();
     let put = || {
-        place.write(".ready.tmp");
-        place.rename(".ready.tmp", "ready");
+        directory.write(".ready.tmp");
+        directory.rename(".ready.tmp", "ready");
     };
-    waiting(&place.path("ready"), &[&put]).expect("it is there");
+    waiting(&directory.path("ready"), &[&put]).expect("it is there");
 }
 
 #[test]
 fn a_directory_may_be_made_anew() {
-    let place = Place::new();
-    place.make("a");
-    let anew = || {
-        fs::remove_dir(place.path("a")).expect("it is removed");
-        place.make("a");
-    };
+    let directory = Directory::new();
+    directory.make("a");
+    let anew = || directory.put_directory("a", fs::remove_dir);
     let moved = || {
-        place.rename("a", "old");
-        place.write("old/ready");
-        place.make("a");
+        directory.rename("a", "old");
+        directory.write("old/ready");
+        directory.make("a");
     };
-    let changes: [&dyn Fn(); 3] = [&anew, &moved, &|| place.write("a/ready")];
-    waiting(&place.path("a/ready"), &changes).expect("it is there");
+    let changes: [&dyn Fn(); 3] = [&anew, &moved, &|| directory.write("a/ready")];
+    waiting(&directory.path("a/ready"), &changes).expect("it is there");
 }
 
 #[test]
 fn a_directory_above_may_be_another_one() {
-    let place = Place::new();
-    fs::create_dir_all(place.path("a/b/c")).expect("they are made");
+    let directory = Directory::new();
+    fs::create_dir_all(directory.path("a/b/c")).expect("they are made");
     let another = || {
-        fs::create_dir_all(place.path("new/b/c")).expect("they are made");
-        place.write("new/b/c/ready");
-        place.rename("a", "old");
-        place.rename("new", "a");
+        fs::create_dir_all(directory.path("new/b/c")).expect("they are made");
+        directory.write("new/b/c/ready");
+        directory.rename("a", "old");
+        directory.rename("new", "a");
     };
-    waiting(&place.path("a/b/c/ready"), &[&another]).expect("it is there");
+    waiting(&directory.path("a/b/c/ready"), &[&another]).expect("it is there");
 }
 
 #[test]
 fn a_file_in_the_place_of_a_directory_may_go() {
-    let place = Place::new();
-    place.write("a");
-    let replace = || {
-        fs::remove_file(place.path("a")).expect("it is removed");
-        place.make("a");
-    };
-    let changes: [&dyn Fn(); 2] = [&replace, &|| place.write("a/ready")];
-    waiting(&place.path("a/ready"), &changes).expect("it is there");
+    let directory = Directory::new();
+    directory.write("a");
+    let replace = || directory.put_directory("a", fs::remove_file);
+    let changes: [&dyn Fn(); 2] = [&replace, &|| directory.write("a/ready")];
+    waiting(&directory.path("a/ready"), &changes).expect("it is there");
 }
 
 #[test]
 fn a_link_may_lead_to_what_comes_later() {
-    let place = Place::new();
-    place.link("ready", "a/../b/target");
-    let changes: [&dyn Fn(); 3] = [&|| place.make("a"), &|| place.make("b"), &|| {
-        place.write("b/target")
+    let directory = Directory::new();
+    directory.link("ready", "a/../b/target");
+    let changes: [&dyn Fn(); 3] = [&|| directory.make("a"), &|| directory.make("b"), &|| {
+        directory.write("b/target")
     }];
-    waiting(&place.path("ready"), &changes).expect("it is there");
+    waiting(&directory.path("ready"), &changes).expect("it is there");
 }
 
 #[test]
 fn a_link_to_a_directory_may_be_replaced() {
-    let place = Place::new();
-    place.link("current", "v1");
-    place.make("v2");
-    place.write("v2/ready");
+    let directory = Directory::new();
+    directory.link("current", "v1");
+    directory.make("v2");
+    directory.write("v2/ready");
     let replace = || {
-        place.link("new", "v2");
-        place.rename("new", "current");
+        directory.link("new", "v2");
+        directory.rename("new", "current");
     };
-    let changes: [&dyn Fn(); 2] = [&|| place.make("v1"), &replace];
-    waiting(&place.path("current/ready"), &changes).expect("it is there");
+    let changes: [&dyn Fn(); 2] = [&|| directory.make("v1"), &replace];
+    waiting(&directory.path("current/ready"), &changes).expect("it is there");
 }
 
 #[test]
 fn a_link_to_itself_may_be_replaced() {
-    let place = Place::new();
-    place.link("ready", "ready");
+    let directory = Directory::new();
+    directory.link("ready", "ready");
     let replace = || {
-        place.write("new");
-        place.rename("new", "ready");
+        directory.write("new");
+        directory.rename("new", "ready");
     };
-    waiting(&place.path("ready"), &[&replace]).expect("it is there");
+    waiting(&directory.path("ready"), &[&replace]).expect("it is there");
 }
 
 #[test]
 fn what_is_beside_the_way_is_not_looked_at() {
-    let place = Place::new();
+    let directory = Directory::new();
     let noise_and_file = || {
         for number in 0..500 {
-            place.write(&format!("noise-{number}"));
+            directory.write(&format!("noise-{number}"));
         }
-        place.write("ready");
+        directory.write("ready");
     };
-    let looked = waiting(&place.path("ready"), &[&noise_and_file]);
+    let looked = waiting(&directory.path("ready"), &[&noise_and_file]);
     // Others may make something of the name of a directory on the way, but not each time.
     let looked = looked.expect("it is there");
     assert!((1..10).contains(&looked), "{looked}");
@@ -226,8 +226,8 @@ fn worked() -> Duration {
 
 #[test]
 fn the_wait_has_an_end_and_sleeps_until_then() {
-    let place = Place::new();
-    let file = place.path("a/ready");
+    let directory = Directory::new();
+    let file = directory.path("a/ready");
     let bound = Duration::from_millis(500);
     let (start, worked_before) = (Instant::now(), worked());
     let error = wait(&file, bound).expect_err("nobody makes it");
@@ -238,7 +238,7 @@ fn the_wait_has_an_end_and_sleeps_until_then() {
     let shown = file.display().to_string();
     assert!(error.msg.contains(&shown), "{error:?}");
     assert!(error.msg.contains("does not exist after "), "{error:?}");
-    let end = format!("exists up to `{}`", place.0.path().display());
+    let end = format!("exists up to `{}`", directory.0.path().display());
     assert!(error.details.contains(&end), "{error:?}");
 }
 

@@ -55,7 +55,7 @@ pub struct Element {
 }
 
 impl Element {
-    /// An attachment without further requests.
+    /// Makes an attachment without further requests.
     pub fn of(reference: Reference) -> Self {
         Self {
             reference,
@@ -73,14 +73,15 @@ pub struct Selection {
     pub notes: Vec<String>,
 }
 
-/// The networks of the annotation [`NETWORKS`], in either format. Empty text selects none.
+/// Returns the networks of the annotation [`NETWORKS`], in either format. Empty text selects none.
 ///
 /// Errors: code [`SELECTION`](super::codes::SELECTION) with all mistakes, and their consequence by the standard.
 pub fn networks(text: &str, pod_namespace: &str) -> Result<Selection, Refused> {
     read(Faults::of(NETWORKS), text, pod_namespace)
 }
 
-/// The one network of the annotation [`DEFAULT_NETWORK`], in either format. `namespace` is that of an element without one.
+/// Returns the one network of the annotation [`DEFAULT_NETWORK`], in either format. `namespace` is that of an element
+/// without one.
 ///
 /// Errors: as [`networks`], and any other number of networks. They always fail the pod, which otherwise would get the
 /// cluster's default network against its wish. The standard says nothing about this annotation.

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use weir_files::Paths;
 
 use super::super::Catalogue;
-use super::super::installed::{Provenance, digest};
+use super::super::installed::digest;
 use super::*;
 
 const NAME: &str = "mine";
@@ -45,7 +45,7 @@ impl Node {
             digest: digest(component),
             seal: String::new(),
             compiled_by: "somebody".to_owned(),
-            provenance: Provenance::default(),
+            provenance: Box::default(),
         };
         plugin_store.write(&manifest, component, b"code").unwrap();
         plugin_store

@@ -51,7 +51,7 @@ enum Command {
     /// Look at grants: what plugins may do on this node.
     #[command(subcommand)]
     Grants(grants::Command),
-    /// Show the audit log: what plugins did, and what was denied them.
+    /// Show the audit log: what plugins did, and what they were denied.
     Audit(audit::Arguments),
     /// Report the events on standard input about a pod to the cluster: an ADD starts this.
     #[command(hide = true)]

@@ -19,7 +19,7 @@ pub enum Named<'a> {
 }
 
 impl<'a> Named<'a> {
-    /// A file if one of that name exists, or if the name has a directory; a plugin otherwise.
+    /// Takes the name for a file's if such a file exists or the name has a directory, and otherwise for a plugin's.
     pub fn by(word: &'a Path) -> Self {
         let is_name = word.components().count() == 1 && !word.is_file();
         match word.to_str().filter(|_| is_name) {
@@ -56,7 +56,7 @@ pub fn inspect(sandbox: &Sandbox, file: &Path, component: &[u8]) -> Result<Inspe
     inspection.map_err(|error| show(error.with_prefix(prefix)))
 }
 
-/// The name that a component gives itself if that is valid for a plugin, or else the name of the file.
+/// Returns the name that a component gives itself if that is valid for a plugin, or else the name of the file.
 pub fn name_of(inspection: &Inspection, file: &Path) -> Option<String> {
     let own = inspection.about.as_ref().ok().map(|about| &about.name);
     let own = own.filter(|name| weir_cni::validate_plugin_name(name).is_ok());

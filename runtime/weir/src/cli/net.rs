@@ -19,6 +19,7 @@ use weir_sandbox::Sandbox;
 
 use super::config::capability_args;
 use crate::cli::output::{Answer, print_line, show};
+use crate::protocol::records_reads;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -28,10 +29,12 @@ pub enum Command {
     /// Detach a network namespace from a network, or from several.
     #[command(allow_missing_positional = true)]
     Del(AttachmentArguments),
-    /// Check that an attachment, or several, are as `add` made them.
+    /// Check that an attachment, or several, are still as `add` made them.
     #[command(allow_missing_positional = true)]
     Check(AttachmentArguments),
-    /// Remove everything on a network that does not belong to a valid attachment.
+    /// Remove everything on a network that does not belong to an attachment of `--keep`.
+    ///
+    /// Without `--keep`, no attachment is kept, and all containers are detached from the network.
     Gc(GcArguments),
     /// Check whether a network can take attachments.
     Status(NetworkArguments),
@@ -203,7 +206,7 @@ fn attached_with(
 }
 
 fn sandbox() -> Result<Arc<Sandbox>> {
-    Sandbox::new(Paths::from_environment(), false).map_err(show)
+    Sandbox::new(Paths::from_environment(), records_reads()).map_err(show)
 }
 
 impl AttachmentArguments {

@@ -12,8 +12,8 @@ use weir_network::{ConfigPath, Settings, at, is_configuration};
 
 use super::output::complain;
 
-/// The configurations in the directory of network configurations, and those in weir's. What cannot be read, or could have been
-/// written by others, is left out.
+/// Returns the configurations in the directory of network configurations, and those in weir's. What cannot be read, or
+/// could have been written by others, is left out.
 pub fn of_node(paths: &Paths) -> Vec<NetworkConfigList> {
     let files: Vec<PathBuf> = entries(&paths.networks()).unwrap_or_default();
     let files = files.iter().filter(|file| is_configuration(file));
@@ -50,7 +50,7 @@ pub fn report_unknown(paths: &Paths, network: &str) {
     ));
 }
 
-/// The subnets from which a network's IPAM plugin gives addresses: every `subnet` below `ipam`.
+/// Returns the subnets from which a network's IPAM plugin gives addresses: every `subnet` below `ipam`.
 pub fn subnets(list: &NetworkConfigList) -> Vec<IpNet> {
     let mut found = Vec::new();
     for plugin in &list.plugins {

@@ -71,7 +71,7 @@ pub(super) fn show(error: Error) -> anyhow::Error {
     }
 }
 
-/// The words of capabilities: `link, route`.
+/// Returns the words of capabilities: `link, route`.
 pub fn capability_words(capabilities: &[Capability]) -> String {
     let words: Vec<&str> = capabilities.iter().map(|c| c.word()).collect();
     words.join(", ")

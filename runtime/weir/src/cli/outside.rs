@@ -28,7 +28,7 @@ pub struct Native {
 }
 
 impl Outside {
-    /// What a name refers to; none if it is a component's or unknown.
+    /// Returns what a name refers to; none if it is a component's or unknown.
     ///
     /// Errors: it is not a component's, and weir's configuration cannot be read.
     pub fn of(paths: &Paths, name: &str) -> Result<Option<Self>> {

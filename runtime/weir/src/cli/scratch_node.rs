@@ -64,7 +64,7 @@ impl ScratchNode {
         Ok(node)
     }
 
-    /// The directory that is `/` for weir: `WEIR_ROOT` for programs started here.
+    /// Returns the directory that is `/` for weir: `WEIR_ROOT` for programs started here.
     pub fn root(&self) -> &Path {
         self.root.path()
     }
@@ -95,7 +95,7 @@ impl ScratchNode {
         })
     }
 
-    /// The names of the links of the node itself, sorted.
+    /// Returns the names of the links of the node itself, sorted.
     pub fn links(&self) -> Result<Vec<String>> {
         link_names()
     }
@@ -133,7 +133,7 @@ impl Container {
         })
     }
 
-    /// The names of the links inside, sorted.
+    /// Returns the names of the links inside, sorted.
     pub fn links(&self) -> Result<Vec<String>> {
         self.enter(link_names)
     }

@@ -42,7 +42,7 @@ fn print_row(row: &[String], widths: &[usize]) {
     print_line!("{}", padded.join("  ").trim_end());
 }
 
-/// The text, or what stands for none in a table.
+/// Returns the text, or what stands for none in a table.
 pub fn or_dash(text: impl Into<String>) -> String {
     let text = text.into();
     if text.is_empty() {

@@ -246,11 +246,12 @@ impl<'v, 'p> Node<'v, 'p> {
     }
 }
 
-/// What was expected, if the value is an address without the prefix length that its field needs: the error of `ipnet` is the
-/// same for every mistake.
+/// What was expected, if the value is an address without a prefix length that its field needs, or with one that is too long:
+/// the error of `ipnet` is the same for every mistake.
 fn expected_cidr(fault: &Fault, value: &Value) -> Option<String> {
     let text = value.as_str()?;
-    text.parse::<IpAddr>().ok()?;
+    let address = text.split('/').next()?;
+    address.parse::<IpAddr>().ok()?;
     let is_of_ipnet = fault.message == text.parse::<IpNet>().err()?.to_string();
     parse_cidr(text).err().filter(|_| is_of_ipnet)
 }

@@ -241,6 +241,10 @@ mod tests {
                 "routes[0].dst: expected a prefix length after the address, such as `10.0.0.1/32`, found \"10.0.0.1\"",
             ),
             (
+                r#"{"routes": [{"dst": "10.0.0.0/33"}]}"#,
+                "routes[0].dst: expected a prefix length from 0 to 32 after the address, found \"10.0.0.0/33\"",
+            ),
+            (
                 r#"{"routes": [{"dst": "hello"}]}"#,
                 "routes[0].dst: invalid IP address syntax, found \"hello\"",
             ),

@@ -24,7 +24,7 @@ pub fn add(
     let mut outcome = apply(shared, commands.clone());
     for _ in 0..ATTEMPTS {
         outcome = match &outcome {
-            // Somebody has just removed the sets.
+            // Another process has just removed the sets.
             Err(error) if error.code == ErrorCode::NotFound => apply(shared, commands.clone()),
             Err(error) if error.code == ErrorCode::Exists => {
                 replacing().and_then(|commands| apply(shared, commands))
@@ -42,7 +42,7 @@ pub fn apply(shared: &Shared, commands: Vec<Command>) -> Result<()> {
     firewall::apply(Namespace::Host, shared.family, &whole)
 }
 
-/// Returns the commands that remove what has the keys of these elements, whoever it belongs to, and then
+/// Returns the commands that remove what has the keys of these elements, whatever its owner, and then
 /// create them.
 pub fn replacing<S: Into<String>>(
     family: Family,

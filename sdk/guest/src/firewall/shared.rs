@@ -1,7 +1,7 @@
 //! What the attachments of all networks share in a plugin's table on the host: chains, sets, and the rules that look
 //! the sets up.
 //!
-//! Whoever is root can take any of it away, with `nft flush ruleset` for instance, so that every ADD looks whether it
+//! Root can remove any of it, with `nft flush ruleset` for instance, so every ADD checks whether it
 //! is there: one short list for each chain, however many pods there are. What is missing is made again in the
 //! transaction of the ADD. Elements of other attachments are theirs to name: CHECK of those attachments tells.
 

@@ -85,6 +85,15 @@ impl Route {
         }
     }
 
+    /// Returns what of a route that the kernel listed leads over the link of that index: of one with next hops, those over
+    /// the link. None if nothing does.
+    pub fn part_over(mut self, index: u32) -> Option<Self> {
+        self.next_hops
+            .retain(|hop| is_over(hop.link.as_ref(), index));
+        let is_part = is_over(self.link.as_ref(), index) || !self.next_hops.is_empty();
+        is_part.then_some(self)
+    }
+
     /// Whether it has another's destination, and where the other has them its gateway, itself or as one of its next hops,
     /// and its table.
     pub(crate) fn leads_as(&self, other: &Route) -> bool {
@@ -136,17 +145,16 @@ impl Filter {
 /// link are in it, if the filter names that by its index: so it can be deleted, and the other links keep theirs.
 /// Errors: `not-found` for the link.
 pub fn list(namespace: Namespace, filter: &Filter) -> Result<Vec<Route>> {
-    let mut routes = raw::list(namespace, filter)?;
-    if let Some(LinkReference::Index(link)) = filter.link {
-        for route in &mut routes {
-            route.next_hops.retain(|hop| is_over(hop, link));
-        }
-    }
-    Ok(routes)
+    let routes = raw::list(namespace, filter)?;
+    let Some(LinkReference::Index(link)) = filter.link else {
+        return Ok(routes);
+    };
+    let parts = routes.into_iter().filter_map(|route| route.part_over(link));
+    Ok(parts.collect())
 }
 
-fn is_over(hop: &NextHop, link: u32) -> bool {
-    matches!(hop.link, Some(LinkReference::Index(index)) if index == link)
+fn is_over(link: Option<&LinkReference>, index: u32) -> bool {
+    matches!(link, Some(LinkReference::Index(own)) if *own == index)
 }
 
 /// Adds a route unless it exists: in the container the very same one, on the host one with the same destination, table

@@ -43,7 +43,7 @@ const LIST: usize = 40;
 pub(super) fn remove(traces: &Traces) -> Result<u32> {
     let mut removed = 0;
     for family in &FAMILIES {
-        for table in wanted(traces, &standing(family)?) {
+        for table in affected(traces, &table_names(family)?) {
             removed += remove_from(family, table, traces).while_doing(format_args!(
                 "remove rules of the reference plugin from the table `{table}` of {}",
                 family.program
@@ -57,7 +57,7 @@ pub(super) fn remove(traces: &Traces) -> Result<u32> {
 pub(super) fn count(traces: &Traces) -> Result<u32> {
     let mut count = 0;
     for family in &FAMILIES {
-        for table in wanted(traces, &standing(family)?) {
+        for table in affected(traces, &table_names(family)?) {
             let less = read(&open(family)?, family, table)?.without(traces)?;
             count += less.map_or(0, |less| less.removed);
         }
@@ -65,20 +65,21 @@ pub(super) fn count(traces: &Traces) -> Result<u32> {
     Ok(count)
 }
 
-fn wanted(traces: &Traces, standing: &str) -> Vec<&'static str> {
-    let is_there = |table: &str| standing.lines().any(|name| name == table);
-    let asked = [
+/// Returns the existing tables that may have traces.
+fn affected(traces: &Traces, existing: &str) -> Vec<&'static str> {
+    let exists = |table: &str| existing.lines().any(|name| name == table);
+    let tables = [
         ("nat", !traces.chains.is_empty()),
         ("filter", !traces.accepted.is_empty()),
     ];
-    let asked = asked
+    let affected = tables
         .into_iter()
-        .filter(|(table, is_asked)| *is_asked && is_there(table));
-    asked.map(|(table, _)| table).collect()
+        .filter(|(table, has_traces)| *has_traces && exists(table));
+    affected.map(|(table, _)| table).collect()
 }
 
-/// The names of the tables of this namespace, a line for each.
-fn standing(family: &Family) -> Result<String> {
+/// Reads the names of this namespace's tables, one per line.
+fn table_names(family: &Family) -> Result<String> {
     let path = family.names;
     match fs::read_to_string(path).map_err(|e| (e.kind(), e)) {
         // A kernel without these tables, or no root of the namespace, who alone could have made any.

@@ -34,7 +34,7 @@ impl Answer<RemoveReference, u32> for Linux {
     }
 }
 
-/// How many rules and chains there are.
+/// Returns how many rules and chains there are.
 ///
 /// Errors: as [`RemoveReference`].
 pub fn count_reference(host: &mut NetworkNamespace, sought: &RemoveReference) -> Result<u32> {

@@ -131,7 +131,7 @@ fn masquerade(operation: &RemoveReference) -> Traces {
     }
 }
 
-/// The chain in which the reference's `ipMasq` masquerades what a container sends.
+/// Returns the chain in which the reference's `ipMasq` masquerades what a container sends.
 pub fn masquerade_chain(network: &str, container_id: &str) -> String {
     chain_name("CNI-", network, container_id)
 }

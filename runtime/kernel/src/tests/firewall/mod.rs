@@ -41,9 +41,9 @@ pub(super) fn in_new_namespace<T: Send + 'static>(test: impl FnOnce() -> T + Sen
 }
 
 /// A network namespace beside the calling thread's.
-pub(super) struct Place(weir_kit::Namespace);
+pub(super) struct OtherNamespace(weir_kit::Namespace);
 
-impl Place {
+impl OtherNamespace {
     pub(super) fn new() -> Self {
         Self(weir_kit::Namespace::create().expect("a network namespace"))
     }

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Sends a datagram from a namespace.
-fn send(from: &Place, to: &str, text: &'static str) {
+fn send(from: &OtherNamespace, to: &str, text: &'static str) {
     let to: SocketAddr = to.parse().expect("an address and port");
     from.run(move || {
         let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
@@ -23,8 +23,8 @@ fn receive(socket: &UdpSocket) -> (IpAddr, String) {
     )
 }
 
-fn listen(place: &Place) -> UdpSocket {
-    let socket = place.run(|| UdpSocket::bind("0.0.0.0:9000").expect("a socket"));
+fn listen(other: &OtherNamespace) -> UdpSocket {
+    let socket = other.run(|| UdpSocket::bind("0.0.0.0:9000").expect("a socket"));
     let limit = std::time::Duration::from_secs(20);
     socket.set_read_timeout(Some(limit)).expect("a time limit");
     socket
@@ -33,7 +33,7 @@ fn listen(place: &Place) -> UdpSocket {
 #[test]
 fn a_pod_in_the_map_is_masqueraded() {
     in_new_namespace(|| {
-        let (pod_place, outside) = (Place::new(), Place::new());
+        let (pod_place, outside) = (OtherNamespace::new(), OtherNamespace::new());
         ip("link add pod type veth peer name eth0");
         ip("link add out type veth peer name eth1");
         pod_place.take("eth0");
@@ -92,7 +92,7 @@ fn a_pod_in_the_map_is_masqueraded() {
 #[test]
 fn a_spoofed_mac_does_not_pass_the_bridge() {
     in_new_namespace(|| {
-        let (sender, receiver) = (Place::new(), Place::new());
+        let (sender, receiver) = (OtherNamespace::new(), OtherNamespace::new());
         [
             "link add br0 type bridge",
             "link add port1 type veth peer name eth0",

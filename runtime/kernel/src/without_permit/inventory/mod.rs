@@ -23,7 +23,7 @@ pub struct Inventory {
 }
 
 impl Inventory {
-    /// Of the calling thread's namespace. Errors: what the kernel says of a list that it was asked for.
+    /// Takes the inventory of the calling thread's namespace. Errors: the kernel's, for a list that cannot be read.
     pub fn take() -> Result<Self> {
         let mut links = route::links(&mut RouteSocket::open()?)?;
         links.sort_by_key(|link| link.index);

@@ -104,7 +104,8 @@ impl Acts {
         }
     }
 
-    /// The gravest first, and of the equally grave those that were done least often; at last what changed nothing.
+    /// Returns the gravest first, and of the equally grave those that were done least often; at last what changed
+    /// nothing.
     pub fn gravest(&self) -> Vec<&Act> {
         let mut acts: Vec<&Act> = self.acts.values().collect();
         acts.sort_by_key(|act| (act.unchanged, Reverse(act.severity), act.seen.count));

@@ -1,4 +1,4 @@
-//! `weir audit checkpoint`: where the hash chain has got to, to be stored where root of this node cannot change it.
+//! `weir audit checkpoint`: the current end of the hash chain, to be stored where root on this node cannot change it.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

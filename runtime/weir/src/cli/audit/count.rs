@@ -12,7 +12,7 @@ pub struct Count {
     pub denied: u64,
     pub refused: u64,
     pub undone: u64,
-    /// Of those allowed and undone: the kernel answered with an error.
+    /// How many of the allowed and undone operations the kernel answered with an error.
     pub failed: u64,
     /// Time in the kernel. An IPAM plugin's is also counted for the plugin that ran it.
     pub microseconds: u64,

@@ -99,9 +99,10 @@ impl Filter {
         any(&self.capability, |wanted| wanted == capability.word())
     }
 
-    /// Sentences about unknown names, which let nothing pass. `plugins` are the known ones.
-    pub fn unknown(&self, plugins: &BTreeSet<String>) -> Vec<String> {
+    /// Sentences about unknown names, which let nothing pass. `plugins` and `networks` are the known ones.
+    pub fn unknown(&self, plugins: &BTreeSet<String>, networks: &BTreeSet<String>) -> Vec<String> {
         let known: Vec<&str> = plugins.iter().map(String::as_str).collect();
+        let of_log: Vec<&str> = networks.iter().map(String::as_str).collect();
         let is_unknown =
             |pattern: &Pattern, names: &[&str]| !names.iter().any(|n| pattern.matches(n));
         let mut operations = recorded_names();
@@ -112,6 +113,10 @@ impl Filter {
             sentences.push(format!(
                 "no plugin `{pattern}` on this node or in the log; {expected}"
             ));
+        }
+        for pattern in self.network.iter().filter(|p| is_unknown(p, &of_log)) {
+            let expected = expected_one_of(pattern.as_str(), &of_log);
+            sentences.push(format!("no network `{pattern}` in the log; {expected}"));
         }
         let unknown = self.operation.iter().filter(|p| is_unknown(p, &operations));
         sentences.extend(unknown.map(|pattern| no_such(pattern.as_str())));

@@ -3,6 +3,7 @@
 mod acts;
 mod checkpoint;
 mod count;
+mod ecs;
 mod filter;
 mod follow;
 mod page;
@@ -66,6 +67,9 @@ pub struct Arguments {
     /// Show the arguments of each operation instead of a description.
     #[arg(long, conflicts_with_all = ["summary", "html", "output"])]
     arguments: bool,
+    /// Print the records as JSON Lines of the Elastic Common Schema.
+    #[arg(long, conflicts_with_all = ["summary", "unused", "html", "arguments", "output"])]
+    ecs: bool,
     /// Exit with 3 if one of the records is a denial.
     #[arg(long)]
     fail_on_denied: bool,
@@ -78,11 +82,11 @@ const SCHEMA: &str = include_str!("../../../../../docs/audit.schema.json");
 #[derive(Subcommand)]
 enum Command {
     /// Check by the hash chain that no line was changed, taken out, added or cut off: exit code 3 if one was, 1 if that
-    /// cannot be told.
+    /// cannot be determined.
     Verify(verify::Arguments),
-    /// Print where the hash chain has got to, in one line of JSON for `weir audit verify --checkpoint`.
+    /// Print the current end of the hash chain, as one line of JSON for `weir audit verify --checkpoint`.
     ///
-    /// Store it where root of this node cannot change it.
+    /// Store it where root on this node cannot change it.
     Checkpoint(checkpoint::Arguments),
     /// Print the JSON Schema of a record, for what takes the log in.
     Schema,
@@ -111,8 +115,8 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     } else if arguments.html.is_some() || arguments.summary {
         let tally = tally(arguments, &files, |_| {})?;
         if let Some(target) = &arguments.html {
-            let chain = arguments.file.is_empty().then(|| verify::in_a_line(&paths));
-            let page = page::page(&paths, &files, &arguments.filter, &tally, chain.as_deref());
+            let chain = arguments.file.is_empty().then(|| verify::of_node(&paths));
+            let page = page::page(&paths, &files, &arguments.filter, &tally, chain.as_ref());
             write_page(&page, target)?;
         } else {
             summary::print(arguments.format, &files, &tally)?;
@@ -183,7 +187,7 @@ fn read(
     mut take: impl FnMut(&Record) -> io::Result<()>,
 ) -> Result<u64> {
     let mut broken = 0;
-    let (mut plugins, mut passed) = (BTreeSet::new(), false);
+    let (mut plugins, mut networks, mut passed) = (BTreeSet::new(), BTreeSet::new(), false);
     for path in files {
         let Some(log) = open(path, !arguments.file.is_empty())? else {
             continue;
@@ -194,6 +198,7 @@ fn read(
                 take(record)
             } else {
                 plugins.insert(record.subject.plugin.clone());
+                networks.insert(record.subject.granted_as().to_owned());
                 Ok(())
             }
         };
@@ -202,13 +207,18 @@ fn read(
             .with_context(|| format!("read `{}`", path.display()))?;
     }
     if !passed {
-        report_unknown(arguments, plugins)?;
+        networks.remove("");
+        report_unknown(arguments, plugins, &networks)?;
     }
     Ok(broken)
 }
 
 /// Reports unknown names in the filters, which let no record pass.
-fn report_unknown(arguments: &Arguments, mut plugins: BTreeSet<String>) -> Result<()> {
+fn report_unknown(
+    arguments: &Arguments,
+    mut plugins: BTreeSet<String>,
+    networks: &BTreeSet<String>,
+) -> Result<()> {
     let paths = Paths::from_environment();
     let here = Catalogue::new(&paths).list();
     let here = here.context("list the plugins of this node")?;
@@ -217,7 +227,7 @@ fn report_unknown(arguments: &Arguments, mut plugins: BTreeSet<String>) -> Resul
     let native = Settings::load(&paths).unwrap_or_default().native_plugins;
     plugins.extend(native.into_iter().map(|entry| entry.name));
     plugins.insert(internal_grant::NAME.to_owned());
-    let sentences = arguments.filter.unknown(&plugins);
+    let sentences = arguments.filter.unknown(&plugins, networks);
     sentences.iter().for_each(|sentence| complain(sentence));
     Ok(())
 }
@@ -265,34 +275,57 @@ struct Told<'a> {
     closest: Option<()>,
 }
 
-/// Writes records to standard output: as JSON, or as sentences.
+impl<'a> Told<'a> {
+    fn of(record: &'a Record) -> Self {
+        Self {
+            record,
+            act: record.act(),
+            severity: record.severity(),
+            closest: (record.requirement.is_some() && record.closest.is_none()).then_some(()),
+        }
+    }
+}
+
+/// Writes records to standard output, a line for each.
 struct Printer {
     out: BufWriter<StandardOutput>,
-    json: bool,
-    arguments: bool,
+    form: Form,
+}
+
+/// How a record is written.
+enum Form {
+    Json,
+    Ecs,
+    /// In words, or with the operation's arguments.
+    Sentence {
+        arguments: bool,
+    },
 }
 
 impl Printer {
     fn new(arguments: &Arguments) -> Self {
+        let form = if arguments.ecs {
+            Form::Ecs
+        } else if arguments.format.is_json() {
+            Form::Json
+        } else {
+            Form::Sentence {
+                arguments: arguments.arguments,
+            }
+        };
         Self {
             out: BufWriter::new(StandardOutput),
-            json: arguments.format.is_json(),
-            arguments: arguments.arguments,
+            form,
         }
     }
 
     fn print(&mut self, record: &Record) -> io::Result<()> {
-        if self.json {
-            let told = Told {
-                record,
-                act: record.act(),
-                severity: record.severity(),
-                closest: (record.requirement.is_some() && record.closest.is_none()).then_some(()),
-            };
-            writeln!(self.out, "{}", escape(serde_json::to_string(&told)?))
-        } else {
-            writeln!(self.out, "{}", text::sentence(record, self.arguments))
-        }
+        let line = match self.form {
+            Form::Json => escape(serde_json::to_string(&Told::of(record))?),
+            Form::Ecs => escape(ecs::document(record).to_string()),
+            Form::Sentence { arguments } => text::sentence(record, arguments),
+        };
+        writeln!(self.out, "{line}")
     }
 
     fn flush(&mut self) -> io::Result<()> {

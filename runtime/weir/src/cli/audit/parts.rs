@@ -5,6 +5,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
+use weir_gate::GRANT_CHANGE;
 use weir_grant::pattern::is_glob;
 use weir_grant::phrase::{joined, quoted};
 use weir_grant::query::Query;
@@ -58,6 +59,10 @@ impl<'a> Parts<'a> {
 
     /// Notes which values allowed the operation of a record.
     pub fn add(&mut self, record: &Record) {
+        if record.operation == GRANT_CHANGE {
+            self.forget(&record.subject.plugin);
+            return;
+        }
         if record.verdict != Verdict::Allowed || record.rules.is_empty() {
             return;
         }
@@ -83,6 +88,16 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// What was noted of a plugin's grants before one of them was changed may be about other rules.
+    fn forget(&mut self, plugin: &str) {
+        let grants = self.grants.iter().zip(&mut self.lists);
+        let lists = grants.filter(|(grant, _)| grant.plugin() == plugin);
+        let values = lists
+            .flat_map(|(_, lists)| lists)
+            .flat_map(|list| &mut list.values);
+        values.for_each(|value| value.is_used = false);
+    }
+
     /// The unused values of a grant's rules. `is_used` tells of a rule whether it was used at all.
     pub fn unused(&self, grant: &Grant, is_used: impl Fn(&str) -> bool) -> Vec<PartlyUsed> {
         let at = self.grants.iter().position(|one| std::ptr::eq(one, grant));
@@ -100,7 +115,8 @@ impl List {
         (rule, field): (String, &str),
     ) -> Result<Option<Self>> {
         let own = &rules[index];
-        let reads = own.verbs().into_iter().any(Verb::is_read);
+        // The verb itself is not among the values.
+        let reads = field != "verbs" && own.verbs().into_iter().any(Verb::is_read);
         let is_recorded = |value: &&String| field != "verbs" || *value != Verb::Read.word();
         let texts = own.get(field).into_iter().flatten();
         let mut texts: Vec<&String> = texts.filter(is_recorded).collect();
@@ -193,7 +209,7 @@ fn lists(grant: &Grant) -> Result<Vec<List>> {
 
 #[cfg(test)]
 mod tests {
-    use weir_grant::operation_names::named;
+    use weir_grant::operation_names::by_name;
 
     use super::*;
 
@@ -215,7 +231,7 @@ mod tests {
         for (name, fields) in operations {
             let pair = |field: &str| field.split_once('=').map(|(a, b)| (a.into(), b.into()));
             let fields: Option<Vec<_>> = fields.split(' ').map(pair).collect();
-            let operation = named(name, &fields.expect("fields")).expect("an operation");
+            let operation = by_name(name, &fields.expect("fields")).expect("an operation");
             list.note(&*operation, &invocation);
         }
         list.unused().values

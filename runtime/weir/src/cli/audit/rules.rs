@@ -61,7 +61,7 @@ pub enum Extent {
     Changing,
 }
 
-/// What a document grants of a capability.
+/// Returns what a document grants of a capability.
 pub fn extent(document: &Document, capability: Capability) -> Extent {
     let rules = document
         .spec
@@ -77,12 +77,12 @@ pub fn extent(document: &Document, capability: Capability) -> Extent {
     rules.map(of_rule).max().unwrap_or(Extent::Nothing)
 }
 
-/// The networks of a document, as it has them: `["*"]`.
+/// Returns the networks of a document, as it has them: `["*"]`.
 pub fn networks(document: &Document) -> String {
     flow(&serde_json::to_value(&document.spec.networks).unwrap_or_default())
 }
 
-/// How often each rule of a document was used, on the networks to which the document applies.
+/// Returns how often each rule of a document was used, on the networks to which the document applies.
 pub fn used(own: &Grant, all: &[Grant], tally: &PluginTally) -> BTreeMap<String, Use> {
     let mut used: BTreeMap<String, Use> = BTreeMap::new();
     for (network, rules) in &tally.rules {

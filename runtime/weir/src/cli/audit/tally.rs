@@ -6,8 +6,9 @@ use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashSet};
 use std::hash::BuildHasher;
 
+use jiff::Timestamp;
 use serde::{Serialize, Serializer};
-use weir_gate::EVENTS;
+use weir_gate::{EVENTS, GRANT_CHANGE};
 use weir_grant::{Closest, Severity};
 
 use super::acts::Acts;
@@ -42,8 +43,11 @@ pub struct PluginTally {
     /// The components that ran under the plugin's name.
     pub digests: BTreeMap<String, Use>,
     pub capabilities: BTreeMap<String, Count>,
-    /// Network → rule → how often it allowed something.
+    /// Network → rule → how often it allowed something since a grant of the plugin was last changed: a rule's number may be
+    /// another one's after a change.
     pub rules: BTreeMap<String, BTreeMap<String, Use>>,
+    /// When the log noticed that change, if it has one.
+    pub grant_changed: Option<Timestamp>,
     /// What it did beyond the containers of its attachments.
     pub acts: Acts,
     pub denials: Vec<Denial>,
@@ -108,6 +112,11 @@ impl PluginTally {
         if let Some(count) = entry(&mut self.capabilities, &record.capability) {
             count.add(record);
         }
+        if record.operation == GRANT_CHANGE {
+            self.rules.clear();
+            self.grant_changed = Some(record.time);
+            return;
+        }
         match record.verdict {
             Verdict::Allowed => self.add_rules(record),
             Verdict::Denied | Verdict::Refused => self.add_denial(record),
@@ -116,6 +125,9 @@ impl PluginTally {
     }
 
     fn add_rules(&mut self, record: &Record) {
+        if record.rules.is_empty() {
+            return;
+        }
         let Some(network) = entry(&mut self.rules, record.subject.granted_as()) else {
             return;
         };
@@ -173,7 +185,7 @@ impl PluginTally {
         true
     }
 
-    /// The gravest first, and of the equally grave the most frequent.
+    /// Returns the gravest first, and of the equally grave the most frequent.
     pub fn gravest_denials(&self) -> Vec<&Denial> {
         let mut denials: Vec<&Denial> = self.denials.iter().collect();
         denials.sort_by_key(|denial| std::cmp::Reverse(denial.rank()));
@@ -217,5 +229,39 @@ impl Attachments {
 impl Serialize for Attachments {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(self.count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn record(minute: u8, operation: &str, rules: &[&str]) -> Record {
+        let (capability, _) = operation.split_once('.').expect("a capability");
+        let record: Value = json!({
+            "time": format!("2026-03-01T10:{minute:02}:00Z"), "command": "ADD", "network": "pods", "plugin": "p", "digest": "d",
+            "capability": capability, "operation": operation, "verdict": "allowed", "rules": rules, "answer": "ok",
+        });
+        serde_json::from_value(record).expect("a record")
+    }
+
+    #[test]
+    fn rules_are_counted_since_their_grant_was_changed() {
+        let mut tally = PluginTally::default();
+        tally.add(&record(0, "route.add", &["route[0]"]));
+        // A rule is put before it.
+        tally.add(&record(1, GRANT_CHANGE, &[]));
+        tally.add(&record(2, "route.add", &["route[1]"]));
+        let used: Vec<&String> = tally.rules["pods"].keys().collect();
+        assert_eq!(used, ["route[1]"]);
+        let changed = tally.grant_changed.map(|time| time.to_string());
+        assert_eq!(changed.as_deref(), Some("2026-03-01T10:01:00Z"));
+        // What needed no rule shows no network.
+        let mut other = record(3, "link.list", &[]);
+        other.subject.network = "other".to_owned();
+        tally.add(&other);
+        assert_eq!(tally.rules.len(), 1);
     }
 }

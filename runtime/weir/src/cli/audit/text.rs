@@ -9,8 +9,8 @@ use crate::cli::record::{Record, Verdict, arguments};
 const LONGEST_ID: usize = 16;
 const SHORT_ID: usize = 12;
 
-/// A record in one line, with the operation in words, such as `take bridge `cni0` in host down`, or by its arguments; at the
-/// end, how far it reaches, and the value before.
+/// Returns a record in one line, with the operation in words, such as `take bridge `cni0` in host down`, or by its
+/// arguments; at the end, how far it reaches, and the value before.
 pub fn sentence(record: &Record, by_arguments: bool) -> String {
     let mut parts = vec![
         format!(
@@ -68,7 +68,7 @@ fn short_id(id: &str) -> String {
     }
 }
 
-/// A number with thousands separators: `12,345`.
+/// Returns a number with thousands separators: `12,345`.
 pub fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -81,7 +81,7 @@ pub fn number(number: u64) -> String {
     text
 }
 
-/// A number of things: `1 record`, `2 records`.
+/// Returns a number of things: `1 record`, `2 records`.
 pub fn counted(count: u64, thing: &str) -> String {
     match count {
         1 => format!("1 {thing}"),

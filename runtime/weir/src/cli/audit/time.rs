@@ -38,7 +38,7 @@ pub fn to_the_second(time: Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// A duration in a fitting unit: `631 µs`, `1.2 ms`, `3 min 5 s`.
+/// Returns a duration in a fitting unit: `631 µs`, `1.2 ms`, `3 min 5 s`.
 pub fn duration(microseconds: u64) -> String {
     let tenths = |unit: u64| {
         let text = format!("{:.1}", microseconds as f64 / unit as f64);

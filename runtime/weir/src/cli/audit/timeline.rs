@@ -90,7 +90,7 @@ impl Timeline {
         }
     }
 
-    /// The counts in at most `most` columns; none without records.
+    /// Returns the counts in at most `most` columns; none without records.
     pub fn columns(&self, most: usize) -> Option<Columns> {
         let first = self.points.keys().next()? * self.width;
         let last = self.points.keys().next_back()? * self.width;
@@ -111,7 +111,7 @@ impl Timeline {
 }
 
 impl Columns {
-    /// The columns with a time below: at most `most`, at round times.
+    /// Returns the columns with a time below: at most `most`, at round times.
     pub fn ticks(&self, most: usize) -> Vec<usize> {
         let columns = 0..self.counts.len();
         let begin = |column: &usize| self.start + *column as i64 * self.step;

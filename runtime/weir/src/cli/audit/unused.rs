@@ -21,6 +21,9 @@ struct Unused {
     from: String,
     /// The time of the plugin's first record; none if it has no record.
     first: Option<Timestamp>,
+    /// When a grant of the plugin was last found changed, after which its rules are counted; none if the log has no such record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed: Option<Timestamp>,
     /// The globs of the networks that the grant is for.
     networks: Vec<String>,
     /// The networks on which a record shows it; fewer than the globs may cover.
@@ -42,7 +45,7 @@ struct UnusedRule {
     reads_only: bool,
 }
 
-/// Of the plugins that pass the filter.
+/// Prints the unused rules of the plugins that pass the filter.
 pub fn print(
     grants: &[Grant],
     format: Format,
@@ -57,7 +60,7 @@ pub fn print(
     format.print(&unused, |unused| {
         if unused.is_empty() {
             print_line!(
-                "Every rule of every grant in force was used, on every network that it is for."
+                "Every rule of the grants in question was used, on every network that they are for."
             );
         }
         unused.iter().for_each(Unused::print);
@@ -82,6 +85,7 @@ impl Unused {
             plugin: grant.plugin().to_owned(),
             from: grant.loaded.origin.to_string(),
             first: plugin.and_then(|tally| tally.count.times.first),
+            changed: plugin.and_then(|tally| tally.grant_changed),
             networks: document.networks().collect(),
             used_on: seen.filter(applies).cloned().collect(),
             rules: count,
@@ -117,7 +121,11 @@ impl Unused {
             return say!("{plugin} ({from}): no record, so none of its {rules} rules was used");
         };
         let count = self.unused.len();
-        say!("{plugin} ({from}): {count} of {rules} rules not used since {first:.0}");
+        let since = match self.changed {
+            Some(changed) => format!("{changed:.0}, when its grant was found changed"),
+            None => format!("{first:.0}"),
+        };
+        say!("{plugin} ({from}): {count} of {rules} rules not used since {since}");
         if self.wider_networks() {
             let used_on = match self.used_on.as_slice() {
                 [] => "none".to_owned(),

@@ -76,7 +76,7 @@ impl World {
         }
     }
 
-    /// The leased addresses on a network.
+    /// Returns the leased addresses on a network.
     pub fn leases(&self, network: &str) -> Result<Vec<String>> {
         let directory = self.node.path("var/lib/cni/networks").join(network);
         let mut leases = Vec::new();

@@ -31,7 +31,7 @@ pub struct Arguments {
     /// The documents' files [default: all grants of this node, as they go together].
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Answer no, with exit code 3, if there is a warning.
+    /// Exit with 3 if there is a warning.
     #[arg(long)]
     strict: bool,
     /// Print the notes on the grants that come with weir as well.
@@ -92,7 +92,7 @@ pub struct KnownNode {
     catalogue: Catalogue,
     /// Which reads the imports of components; none where this machine cannot run the engine.
     sandbox: Option<Arc<Sandbox>>,
-    /// Of the node's own networks.
+    /// The subnets of the node's own networks.
     subnets: Vec<Subnet>,
     /// None run where weir's configuration cannot be read.
     native: Vec<NativePlugin>,
@@ -314,7 +314,7 @@ fn not_in_force(grant: &Grant) -> Option<Remark> {
     })
 }
 
-/// Of the grants that come with weir only what is no note, unless all is asked for.
+/// Leaves out the notes on the grants that come with weir, unless `--shipped` is given.
 fn print_all(checked: &[Checked], shipped: bool) {
     let is_left_out = |one: &&Checked| one.is_shipped && !one.has_warning() && !shipped;
     checked

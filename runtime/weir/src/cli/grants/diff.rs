@@ -215,12 +215,12 @@ pub fn print(difference: &Difference) {
 
 type Group = fn(&Change) -> bool;
 
-/// Of which the other grant allows nothing.
+/// Whether the other grant allows nothing of the change.
 fn whole(change: &Change) -> bool {
     change.certain && change.other_allows.is_empty()
 }
 
-/// Of which the other grant allows a part.
+/// Whether the other grant allows a part of the change.
 fn part(change: &Change) -> bool {
     change.certain && !change.other_allows.is_empty()
 }

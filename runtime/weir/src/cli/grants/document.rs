@@ -12,7 +12,7 @@ const WIDTH: usize = 96;
 /// The keys of limits as the documentation has them.
 const LIMITS: [&str; 6] = ["memory", "time", "calls", "changes", "transfer", "log"];
 
-/// The document as people write it.
+/// Returns the document as people write it.
 pub fn to_yaml(document: &Document) -> String {
     let value = serde_json::to_value(document).expect("a grant is JSON");
     let text = |value: &Value| flow(value);
@@ -48,7 +48,7 @@ pub fn to_yaml(document: &Document) -> String {
     text.chars().map(escaped).collect()
 }
 
-/// The limits in the order in which people write them: `{ memory: 64MiB, time: 1m, calls: 10000, … }`.
+/// Returns the limits in the order in which people write them: `{ memory: 64MiB, time: 1m, calls: 10000, … }`.
 pub fn limits(limits: &Limits) -> String {
     let value = json!(limits);
     let mut members: Vec<_> = value.as_object().into_iter().flatten().collect();
@@ -92,7 +92,7 @@ fn capabilities(capabilities: &Value) -> Vec<String> {
     lines
 }
 
-/// A text wrapped into lines. The first begins with `start`, and the others are indented below it.
+/// Returns a text wrapped into lines. The first begins with `start`, and the others are indented below it.
 pub fn wrapped(text: &str, start: &str) -> String {
     let text = printable(text);
     let indent = " ".repeat(start.chars().count());

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use weir_files::Paths;
 use weir_grant::flow::flow;
-use weir_grant::operation_names::named;
+use weir_grant::operation_names::by_name;
 use weir_grant::pattern::Pattern;
 use weir_grant::phrase::joined;
 use weir_grant::query::Query;
@@ -232,7 +232,7 @@ fn interfaces(record: &Record) -> Vec<String> {
 fn asked(arguments: &Arguments, host_interfaces: HostInterfaces) -> Result<Question> {
     let operation = arguments.operation.as_deref().unwrap_or_default();
     let fields = fields(&arguments.fields)?;
-    let operation = named(operation, &fields).map_err(|why| anyhow!(why))?;
+    let operation = by_name(operation, &fields).map_err(|why| anyhow!(why))?;
     Ok(Question {
         refused: operation.flaw(),
         plugin: arguments.plugin.clone().unwrap_or_default(),
@@ -384,10 +384,7 @@ impl Explanation {
     fn decided(self, question: &Question, section: Section, capabilities: &Capabilities) -> Self {
         let rule = |name: &String| rule(section, capabilities, name);
         let own = Self {
-            section: match section {
-                Section::Node => "capabilities",
-                Section::Tenants => "tenants.capabilities",
-            },
+            section: section.key(),
             ..self
         };
         let operation = &question.operation;
@@ -524,7 +521,9 @@ fn print_would_allow(explanation: &Explanation) {
             _ => format!("{}: ", rule.capability),
         };
         say!("    {capability}{}", rule.line());
-        let networks = explanation.networks.clone();
+        let mut networks = explanation.networks.clone();
+        // The section is about these and no others.
+        networks.retain(|glob| Section::of(glob).key() == *section);
         let on = if networks.is_empty() {
             "on no network".to_owned()
         } else {

@@ -40,7 +40,7 @@ pub enum State {
 }
 
 impl State {
-    /// The state in a column of a list.
+    /// Returns the state in a column of a list.
     pub fn word(self) -> &'static str {
         match self {
             Self::InForce => "in force",
@@ -112,7 +112,7 @@ fn in_lines(error: &weir_cni::Error) -> String {
     lines.collect::<Vec<_>>().join("\n  ")
 }
 
-/// That a plugin has no grant, and what to do; one of the plugins that have may be meant.
+/// Says that a plugin has no grant, and what to do; suggests a similar name that has one.
 pub fn no_grant(plugin: &str, grants: &[Grant]) -> String {
     let granted: Vec<&str> = grants.iter().map(Grant::plugin).collect();
     let advice = format!("`weir grants new {plugin}` prints one to review");
@@ -124,8 +124,8 @@ pub fn no_grant(plugin: &str, grants: &[Grant]) -> String {
     }
 }
 
-/// The grant that decides for a plugin on a network; without a network the first one in force, or otherwise the first that
-/// decides on any. Its state says whether the plugin runs under it.
+/// Returns the grant that decides for a plugin on a network; without a network the first one in force, or otherwise the
+/// first that decides on any. Its state says whether the plugin runs under it.
 pub fn applying<'a>(
     grants: &'a [Grant],
     plugin: &str,

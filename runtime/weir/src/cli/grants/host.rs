@@ -30,7 +30,7 @@ pub(super) struct Changer {
     may: Vec<String>,
     /// As the component says, which nothing confirms.
     author: Option<String>,
-    /// Of the component, or of the native plugin's file.
+    /// The digest of the component, or of the native plugin's file.
     digest: Option<String>,
     /// The grant's name.
     grant: Option<String>,
@@ -139,7 +139,7 @@ fn weir_itself() -> Result<Vec<Changer>> {
 
 pub(super) fn print_changers(changers: &[Changer]) {
     if changers.is_empty() {
-        return print_line!("nobody");
+        return print_line!("no plugin");
     }
     let row = |one: &Changer| {
         let component = match (&one.digest, one.whose) {

@@ -130,7 +130,7 @@ fn print(listed: &[Listed]) {
             one.state.word().to_owned(),
             one.from.clone(),
         ];
-        // What stops the others is said above.
+        // The reason that stops the others is printed above.
         let is_said = one.state == State::Stopped;
         (row, one.because.clone().filter(|_| !is_said))
     };

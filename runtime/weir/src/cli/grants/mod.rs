@@ -29,7 +29,7 @@ pub enum Command {
     List(list::Arguments),
     /// Say in words what a plugin may do.
     Show(show::Arguments),
-    /// Check documents without putting them in force, and point out what is wide or of no effect.
+    /// Check documents without putting them in force, and point out overbroad and unreachable rules.
     Check(check::Arguments),
     /// Tell whether an operation would be allowed, and by which rule.
     Explain(explain::Arguments),

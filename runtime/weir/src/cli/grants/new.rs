@@ -64,7 +64,7 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
     if rules.is_empty() {
         print_line!("    {{}}");
     }
-    print_line!("  # weir's own: `weir plugin test` shows how much of them the plugin takes.");
+    print_line!("  # weir's own. A plugin that exceeds one fails, and the error names the key.");
     print_line!("  limits: {}", limits(&Limits::default()));
     print_line!(
         "  # For NetworkAttachmentDefinitions, whose text tenants write, put \"*/*\" among the"

@@ -30,7 +30,7 @@ impl Whose {
         }
     }
 
-    /// The word in a column. Third parties stand out.
+    /// Returns the word in a column. Third parties stand out.
     pub fn word(self) -> &'static str {
         match self {
             Self::Shipped => "shipped",
@@ -41,13 +41,13 @@ impl Whose {
     }
 }
 
-/// What weir may do on its own behalf to whichever interface the attachment has.
+/// Returns what weir may do on its own behalf to whichever interface the attachment has.
 pub fn rules_of_weir() -> Result<Capabilities> {
     let interface = Pattern::try_from("{ifname}".to_owned()).map_err(|why| anyhow!(why))?;
     Ok(internal_grant::capabilities(vec![interface]))
 }
 
-/// All that weir may do on its own behalf, each with where that is fixed.
+/// Returns all that weir may do on its own behalf, each with where that is fixed.
 pub fn all_rules_of_weir() -> Result<[(&'static str, Capabilities); 2]> {
     Ok([
         ("fixed in the binary", rules_of_weir()?),

@@ -31,7 +31,7 @@ impl Unknown {
         self.shortened + self.foreign > 0
     }
 
-    /// A sentence for each kind.
+    /// Returns a sentence for each kind.
     pub fn sentences(&self) -> Vec<String> {
         let shortened = match self.shortened {
             0 => None,

@@ -291,8 +291,14 @@ fn print(suggestion: &Suggestion) {
         ..
     } = suggestion;
     print_reads(suggestion);
+    let added = suggestion.reads_from_imports.as_ref();
+    let but_for_reads = if added.is_some_and(|reads| !reads.added_for.is_empty()) {
+        "but for reads "
+    } else {
+        ""
+    };
     print_line!(
-        "# Suggested from {operations} operations of {attachments} attachments, and no wider than"
+        "# Suggested from {operations} operations of {attachments} attachments, and {but_for_reads}no wider than"
     );
     print_line!("# these: review every rule, and widen what other configurations need.");
     if suggestion.denied > 0 {
@@ -339,9 +345,9 @@ fn print_reads(suggestion: &Suggestion) {
             if !reads.added_for.is_empty() {
                 let added = functions(&reads.added_for);
                 print_line!(
-                    "# Reads were not recorded: `read` is added for what the plugin changes, since it imports"
+                    "# Reads were not recorded: `read` is added for what the plugin changes on the host, and for"
                 );
-                print_line!("# {added}.");
+                print_line!("# everything in the container, since it imports {added}.");
             }
         }
     }

@@ -9,31 +9,42 @@ use serde_json::Value;
 use weir_files::Paths;
 use weir_grant::operation_names::{Case, names, no_such, question};
 use weir_grant::pattern::{globs_meet, is_glob};
-use weir_grant::rule::{Bounds, Facts, bounds_in_words, rules_of, sentence};
-use weir_grant::{Capabilities, Section, internal_grant};
+use weir_grant::phrase::joined;
+use weir_grant::rule::{Bounds, Facts, RuleFields, bounds_in_words, rules_of, sentence};
+use weir_grant::{Capabilities, Namespace, Section, internal_grant};
 use weir_network::Settings;
 
 use super::explain::fields;
 use super::grant_state::{self, Grant};
 use super::origin::{Whose, all_rules_of_weir};
 use crate::cli::node_networks;
-use crate::cli::output::{Answer, Format, print_line, show};
+use crate::cli::output::{Answer, Format, complain, print_line, show};
 use crate::cli::table::{or_dash, print_table};
 
 #[derive(Args)]
 pub struct Arguments {
     /// The operation, such as `link.update`, or several: `link.*`.
-    operation: String,
+    #[arg(required_unless_present = "interface")]
+    operation: Option<String>,
     /// What it is about, such as `namespace=host name=eth0 up=false`; wildcards are allowed, and what is left out may be
     /// anything.
     #[arg(value_name = "FIELD=VALUE")]
     fields: Vec<String>,
+    /// Everything that changes this interface of the host, or what goes over it, in place of an operation.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["operation", "fields"])]
+    interface: Option<String>,
+    /// The interface's kind, such as `physical` for a network card [default: any].
+    #[arg(long, value_name = "KIND", requires = "interface")]
+    kind: Option<String>,
     /// Only on this network [default: on all].
     #[arg(long, value_name = "NAME")]
     network: Option<String>,
     #[command(flatten)]
     format: Format,
 }
+
+/// The operation that makes a link.
+const NEW_LINK: &str = "link.create";
 
 /// A plugin that may do it, under one section of one grant.
 #[derive(Serialize)]
@@ -60,6 +71,9 @@ struct May {
 struct Needed {
     /// "change interfaces of kind veth, on the host".
     what: String,
+    /// The values that the operation has for the fields of a rule.
+    #[serde(skip)]
+    values: RuleFields,
     /// The rules of which each may allow it.
     rules: Vec<Possible>,
 }
@@ -80,6 +94,8 @@ struct Asked {
     cases: Vec<Case>,
 }
 
+type Field = (String, String);
+
 /// The rules of a plugin on some networks.
 struct Rules<'a> {
     section: Section,
@@ -88,10 +104,13 @@ struct Rules<'a> {
     plugin: May,
 }
 
-/// No if nobody may.
+/// No if no plugin may.
 pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
-    let given = fields(&arguments.fields)?;
-    let asked = asked(&arguments.operation, &given)?;
+    let asked = match (&arguments.interface, &arguments.operation) {
+        (Some(interface), _) => about_interface(interface, arguments.kind.as_deref())?,
+        (None, Some(operation)) => asked(operation, &fields(&arguments.fields)?)?,
+        (None, None) => bail!("expected an operation, or `--interface NAME`"),
+    };
     let network = arguments.network.as_deref();
     let grants = grant_state::grants(paths)?;
     if let Some(network) = network {
@@ -106,10 +125,11 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let mut may: Vec<May> = Vec::new();
     for Asked { operation, cases } in &asked {
         let of_rules = all.iter().map(|rules| rules.allow(operation, cases));
-        may.extend(of_rules.flatten());
+        let about = arguments.interface.as_deref();
+        may.extend(of_rules.flatten().filter_map(|may| may.about(about)));
         may.extend(natives(paths, operation, network)?);
     }
-    let several = asked.len() > 1;
+    let several = asked.len() > 1 || arguments.interface.is_some();
     arguments.format.print(&may, |may| print(may, several))?;
     Ok((!may.is_empty()).into())
 }
@@ -137,22 +157,94 @@ fn asked(name: &str, given: &[(String, String)]) -> Result<Vec<Asked>> {
         bail!("no operation matches `{name}`");
     }
     // Most fields belong to some of them.
-    let mut why = None;
+    let mut left_out: Vec<(&str, String)> = Vec::new();
     let mut asked = Vec::new();
     for operation in matching {
         match question(operation, given) {
             Ok(cases) if needs_a_rule(&cases) => asked.push(Asked { operation, cases }),
             Ok(_) => {}
-            Err(error) => why = why.or(Some(error)),
+            Err(error) => left_out.push((operation, error)),
         }
     }
-    match (asked.is_empty(), why) {
-        (true, Some(why)) => {
+    match (asked.is_empty(), left_out.as_slice()) {
+        (true, [(_, why), ..]) => {
             bail!("no operation that matches `{name}` has all of these fields: {why}")
         }
-        (true, None) => bail!("what matches `{name}` needs no rule itself"),
-        _ => Ok(asked),
+        (true, []) => bail!("what matches `{name}` needs no rule itself"),
+        (false, []) => {}
+        (false, left_out) => {
+            let names = left_out
+                .iter()
+                .map(|(operation, _)| (*operation).to_owned());
+            let names = joined(names.collect(), "and");
+            complain(&format!(
+                "not asked, because they do not have all of these fields: {names}"
+            ));
+        }
     }
+    Ok(asked)
+}
+
+/// Everything that changes an interface of the host, its addresses, routes, parameters and queues, or makes another one over
+/// it.
+///
+/// Errors: the kind is not one that a link has.
+fn about_interface(interface: &str, kind: Option<&str>) -> Result<Vec<Asked>> {
+    let field = |key: String, value: &str| (key, value.to_owned());
+    // As the operation's own link, and as a part of another one's settings.
+    let as_link = |key: &str, prefix: &str| -> Vec<Field> {
+        let mut fields = vec![
+            field(format!("{prefix}namespace"), Namespace::Host.word()),
+            field(format!("{prefix}{key}"), interface),
+        ];
+        fields.extend(kind.map(|kind| field(format!("{prefix}kind"), kind)));
+        fields
+    };
+    // Routes and neighbours have a link without its kind.
+    let without_kind = |mut fields: Vec<Field>| {
+        fields.retain(|(key, _)| key != "kind");
+        fields
+    };
+    let parameter = vec![
+        field("namespace".to_owned(), Namespace::Host.word()),
+        field(
+            "key".to_owned(),
+            &format!("net.*.*.{}.*", interface.replace('.', "/")),
+        ),
+    ];
+    let questions = [
+        as_link("name", ""),
+        as_link("link", ""),
+        without_kind(as_link("link", "")),
+        as_link("name", "lower."),
+        as_link("name", "master."),
+        parameter,
+    ];
+    let mut asked: Vec<Asked> = Vec::new();
+    let mut why = None;
+    for operation in names() {
+        // A new link of that name is another one.
+        let is_new = |fields: &Vec<Field>| operation == NEW_LINK && fields[1].0 == "name";
+        let mut all = Vec::new();
+        for fields in questions.iter().filter(|fields| !is_new(fields)) {
+            match question(operation, fields) {
+                Ok(cases) if all.is_empty() || operation.starts_with("link.") => all.extend(cases),
+                Ok(_) => {}
+                Err(error) => why = why.or(Some(error)),
+            }
+        }
+        all.retain(|case| !case.is_read());
+        if needs_a_rule(&all) {
+            asked.push(Asked {
+                operation,
+                cases: all,
+            });
+        }
+    }
+    if asked.is_empty() {
+        bail!(why.unwrap_or_default());
+    }
+    Ok(asked)
 }
 
 fn needs_a_rule(cases: &[Case]) -> bool {
@@ -250,6 +342,26 @@ fn natives(paths: &Paths, operation: &'static str, network: Option<&str>) -> Res
     Ok(native.collect())
 }
 
+impl May {
+    /// Leaves out what the operation needs besides, such as the new link over an interface; none if nothing is left.
+    fn about(mut self, interface: Option<&str>) -> Option<Self> {
+        if let Some(interface) = interface {
+            self.needs.retain(|need| need.is_about(interface));
+        }
+        (!self.needs.is_empty()).then_some(self)
+    }
+}
+
+impl Needed {
+    /// Whether it is about an interface of the host, or one of its parameters.
+    fn is_about(&self, interface: &str) -> bool {
+        let in_key = interface.replace('.', "/");
+        let is_it = |text: &String| text == interface || text.split('.').any(|part| part == in_key);
+        let is_on_host = self.values.names("namespace", Namespace::Host.word());
+        is_on_host && self.values.fields.values().flatten().any(is_it)
+    }
+}
+
 impl Rules<'_> {
     /// The cases that the rules may allow.
     fn allow(&self, operation: &'static str, cases: &[Case]) -> Vec<May> {
@@ -283,8 +395,14 @@ impl Rules<'_> {
             })
         });
         let rules: Vec<Possible> = possible.collect();
-        let what = sentence(&facts.as_rule());
-        Some(Needed { what, rules }).filter(|needed| !needed.rules.is_empty())
+        let values = facts.as_rule();
+        let what = sentence(&values);
+        let needed = Needed {
+            what,
+            values,
+            rules,
+        };
+        Some(needed).filter(|needed| !needed.rules.is_empty())
     }
 }
 
@@ -295,7 +413,7 @@ const TITLES: [&str; 7] = [
 
 fn print(may: &[May], several: bool) {
     if may.is_empty() {
-        return print_line!("nobody");
+        return print_line!("no plugin");
     }
     let needs = may.iter().flat_map(|may| &may.needs);
     let whats: BTreeSet<&str> = needs.map(|need| need.what.as_str()).collect();

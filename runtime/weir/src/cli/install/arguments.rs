@@ -147,13 +147,13 @@ pub struct ConfigurationArguments {
         value_parser = indicator
     )]
     pub readiness_indicator_file: Option<String>,
-    /// How much weir logs.
+    /// The level of weir's own log.
     #[arg(long, value_name = "LEVEL")]
     pub log_level: Option<LogLevel>,
 }
 
 impl ConfigurationArguments {
-    /// The names of those that are given.
+    /// Returns the names of those that are given.
     pub fn given(&self) -> Vec<&'static str> {
         let given = [
             ("--network-name", self.network_name != DEFAULT_NAME),

@@ -167,7 +167,7 @@ pub fn has_binary(bin_dir: &Path) -> Result<bool> {
     compare().with_context(|| format!("read `{}`", place.display()))
 }
 
-/// The file that serves a plugin's name once weir's links are removed, if there is one.
+/// Returns the file that serves a plugin's name once weir's links are removed, if there is one.
 pub fn successor(bin_dir: &Path, name: &str) -> Result<Option<PathBuf>> {
     for place in [name.to_owned(), replaced::name_of(name)] {
         let place = bin_dir.join(place);
@@ -179,7 +179,7 @@ pub fn successor(bin_dir: &Path, name: &str) -> Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// The names of weir's links that replaced no other plugin.
+/// Returns the names of weir's links that replaced no other plugin.
 pub fn without_predecessor(bin_dir: &Path) -> Result<Vec<String>> {
     let kept = replaced::names(bin_dir)?;
     let mut names = replaced::file_names(bin_dir)?;

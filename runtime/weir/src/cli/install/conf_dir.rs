@@ -14,7 +14,7 @@ use super::replaced::file_names;
 #[error("{0}")]
 pub struct Missing(pub String);
 
-/// The error for a file that is not read.
+/// Returns the error for a file that is not read.
 pub fn untrusted(path: &Path, error: Untrusted) -> anyhow::Error {
     let shown = path.display();
     match error {
@@ -27,7 +27,7 @@ pub fn untrusted(path: &Path, error: Untrusted) -> anyhow::Error {
     }
 }
 
-/// The names of the configurations in a directory that are not weir's own, in the order of a runtime.
+/// Returns the names of the configurations in a directory that are not weir's own, in the order of a runtime.
 pub fn configurations(directory: &Path, own: &str) -> Result<Vec<String>> {
     let mut names = file_names(directory)?;
     names.retain(|name| {
@@ -53,7 +53,7 @@ pub fn has_type(network: &NetworkConfigList, plugin_type: &str) -> bool {
     plugins.any(|plugin| plugin.plugin_type() == plugin_type)
 }
 
-/// The files in a directory with the name of weir's own configuration.
+/// Returns the files in a directory with the name of weir's own configuration.
 pub fn own_configurations(conf_dir: &Path, own: &str) -> Result<Vec<String>> {
     let mut names = file_names(conf_dir)?;
     names.retain(|name| is_own(name, own) && is_configuration(name));

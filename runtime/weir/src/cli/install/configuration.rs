@@ -17,7 +17,7 @@ pub struct NodePaths {
     pub readiness_indicator: Option<String>,
 }
 
-/// The text of the configuration: a list of one plugin, in the version of the default network.
+/// Returns the text of the configuration: a list of one plugin, in the version of the default network.
 ///
 /// It contains the default network, so that attaching it needs neither its file nor the cluster. With further networks for
 /// every pod, it is only named: Multus does not allow `defaultNetworks` beside `delegates`.

@@ -13,7 +13,8 @@ use serde_json::json;
 const HOST: &str = "KUBERNETES_SERVICE_HOST";
 const PORT: &str = "KUBERNETES_SERVICE_PORT";
 
-/// A kubeconfig with the token and the authority of the service account mounted at a directory. Errors: what is missing.
+/// Returns a kubeconfig with the token and the authority of the service account mounted at a directory. Errors: what is
+/// missing.
 pub fn of_service_account(directory: &Path) -> Result<String> {
     let read = |name: &str| {
         let path = directory.join(name);

@@ -76,7 +76,7 @@ impl Source {
         has_type(&self.network, SHIM)
     }
 
-    /// The pods of the thick plugin on this node, for weir's configuration of this name.
+    /// Returns the pods of the thick plugin on this node, for weir's configuration of this name.
     pub fn pods_of_thick_plugin(&self, network: &str, paths: &Paths) -> Result<Multus> {
         let keys: Value = serde_json::from_str(&self.text).context("not valid JSON")?;
         let directory = keys["cniDir"].as_str().unwrap_or(configuration::CNI_DIR);
@@ -87,7 +87,7 @@ impl Source {
         ))
     }
 
-    /// The name of the converted configuration: a list stays a list.
+    /// Returns the name of the converted configuration: a list stays a list.
     pub fn converted_name(&self, own: &str) -> PathBuf {
         let extension = Path::new(&self.name).extension().unwrap_or_default();
         Path::new(own).with_extension(extension)
@@ -108,7 +108,7 @@ impl Source {
             .with_context(|| format!("take over `{}`", self.name))
     }
 
-    /// The same text with the plugin's `type` changed.
+    /// Returns the same text with the plugin's `type` changed.
     pub fn convert(&self) -> Result<String> {
         convert(&self.text).with_context(|| format!("take over `{}`", self.name))
     }

@@ -283,7 +283,7 @@ impl<'a> Node<'a> {
         self.paths.on_node(place).display().to_string()
     }
 
-    /// The directories whose changes may need another pass.
+    /// Returns the directories whose changes may need another pass.
     pub fn directories(&self) -> Result<Vec<PathBuf>> {
         let mut directories = vec![
             self.arguments.bin_dir.clone(),

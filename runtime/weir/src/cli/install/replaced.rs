@@ -9,12 +9,12 @@ use anyhow::{Context, Result};
 /// `bridge` is kept as `bridge.weir-replaced`, which runtimes take neither for a plugin nor for a configuration.
 pub const SUFFIX: &str = ".weir-replaced";
 
-/// The name under which a file is kept.
+/// Returns the name under which a file is kept.
 pub fn name_of(name: &str) -> String {
     format!("{name}{SUFFIX}")
 }
 
-/// The names of kept files in a directory, sorted.
+/// Returns the names of kept files in a directory, sorted.
 pub fn names(directory: &Path) -> Result<Vec<String>> {
     let names = file_names(directory)?.into_iter();
     Ok(names
@@ -33,7 +33,7 @@ pub fn remove(path: &Path) -> Result<()> {
     fs::remove_file(path).with_context(|| format!("remove `{}`", path.display()))
 }
 
-/// The names in a directory, sorted; none if it is missing.
+/// Returns the names in a directory, sorted; none if it is missing.
 pub fn file_names(directory: &Path) -> Result<Vec<String>> {
     let context = || format!("list `{}`", directory.display());
     let entries = match fs::read_dir(directory) {

@@ -24,7 +24,7 @@ pub struct Described {
     artifact: String,
     /// The component's digest, by which a grant names it.
     component: String,
-    /// Of the component, in bytes.
+    /// The size of the component, in bytes.
     size: u64,
     capabilities: BTreeSet<Capability>,
     annotations: BTreeMap<String, String>,

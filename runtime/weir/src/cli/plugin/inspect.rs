@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
+use weir_cni::Error;
 use weir_grant::Capability;
 use weir_grant::phrase::joined;
 use weir_grant::size::Exact;
@@ -23,7 +24,7 @@ pub struct Arguments {
     /// The plugin's name, by which its grant is found [default: the name that it gives itself].
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Judge this grant instead of those of this node.
+    /// Check against this grant instead of those of this node.
     #[arg(long, value_name = "FILE")]
     grant: Option<PathBuf>,
     /// Exit with 3 also if no grant allows all that it asks for.
@@ -72,7 +73,11 @@ struct Size {
 
 /// No if it cannot be a plugin, and with `--granted` if no grant covers it.
 pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
-    let (inspection, known_as) = inspect(sandbox, &arguments.plugin)?;
+    let Inspected {
+        inspection,
+        known_as,
+        damage,
+    } = inspect(sandbox, &arguments.plugin)?;
     let name = (arguments.name.clone())
         .or(known_as)
         .or_else(|| name_of(&inspection, &arguments.plugin))
@@ -81,31 +86,46 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
         Some(file) => Coverage::by(sandbox, read_grant(file)?, &name, &inspection)?,
         None => Coverage::of(sandbox, &name, &inspection),
     };
-    let shown = shown(name, inspection, coverage);
+    let shown = shown(name, inspection, damage, coverage);
     arguments.format.print(&shown, print)?;
     let is_granted = shown.granted || !arguments.granted;
     Ok((shown.unusable.is_none() && is_granted).into())
 }
 
-/// Inspects a component. Returns also the plugin's name, unless it is a file.
-fn inspect(sandbox: &Sandbox, plugin: &Path) -> Result<(Inspection, Option<String>)> {
+/// A component, and for an installed plugin how it is known and why it does not run as it is installed.
+struct Inspected {
+    inspection: Inspection,
+    known_as: Option<String>,
+    damage: Option<Error>,
+}
+
+fn inspect(sandbox: &Sandbox, plugin: &Path) -> Result<Inspected> {
     match Named::by(plugin) {
         Named::Plugin(name) => {
             refuse(sandbox.paths(), name)?;
             let plugin = sandbox.catalogue().find(name).map_err(show)?;
             let component = plugin.component().map_err(show)?;
-            let inspection = sandbox.inspect(&component).map_err(show)?;
-            Ok((inspection, Some(plugin.name)))
+            let damage = if plugin.is_built_in() {
+                None
+            } else {
+                sandbox.check(&plugin).err()
+            };
+            Ok(Inspected {
+                inspection: sandbox.inspect(&component).map_err(show)?,
+                known_as: Some(plugin.name),
+                damage,
+            })
         }
-        Named::File(file) => {
-            let inspection = component::inspect(sandbox, file, &component::read(file)?)?;
-            Ok((inspection, None))
-        }
+        Named::File(file) => Ok(Inspected {
+            inspection: component::inspect(sandbox, file, &component::read(file)?)?,
+            known_as: None,
+            damage: None,
+        }),
     }
 }
 
-fn shown(name: String, inspection: Inspection, coverage: Coverage) -> Shown {
-    let unusable = inspection.check().err();
+fn shown(name: String, inspection: Inspection, damage: Option<Error>, coverage: Coverage) -> Shown {
+    let unusable = inspection.check().err().or(damage);
     let silent = inspection.about.as_ref().err();
     let silent = silent.map(|error| error.msg.clone());
     Shown {
@@ -132,7 +152,7 @@ fn shown(name: String, inspection: Inspection, coverage: Coverage) -> Shown {
 }
 
 /// What is wrong, and what to do. The refused imports are listed separately.
-fn in_full(error: weir_cni::Error) -> String {
+fn in_full(error: Error) -> String {
     if error.details.is_empty() || error.code == codes::REFUSED_IMPORT {
         error.msg
     } else {

@@ -18,14 +18,14 @@ const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The plugin's name: small letters, digits and hyphens.
+    /// The plugin's name: lowercase letters, digits and hyphens.
     name: String,
     /// Where to write the project [default: a new directory of that name].
     directory: Option<PathBuf>,
     /// What the plugin does in a network.
     #[arg(long, value_enum, default_value_t = Kind::Chained)]
     kind: Kind,
-    /// What to write it in. C has chained plugins only, and needs clang and a Rust toolchain.
+    /// What to write it in. C needs clang and a Rust toolchain.
     #[arg(long, value_enum, default_value_t = Language::Rust)]
     language: Language,
     /// The source of the SDK: a checkout of weir, or the URL of its repository. For C, a checkout.
@@ -47,7 +47,7 @@ struct Written {
 pub fn run(arguments: &Arguments) -> Result<Answer> {
     let Arguments { name, language, .. } = arguments;
     check_name(name)?;
-    let project = Project::of(arguments.kind, *language)?;
+    let project = Project::of(arguments.kind, *language);
     check_type(name, &project)?;
     let source = Source::find(arguments.sdk.as_deref())?;
     let sdk = match language {
@@ -81,7 +81,7 @@ fn check_name(name: &str) -> Result<()> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     ensure!(
         name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_plain),
-        "`{name}` is not a valid crate name: expected small letters, digits and hyphens, beginning with a letter"
+        "`{name}` is not a valid crate name: expected lowercase letters, digits and hyphens, beginning with a letter"
     );
     ensure!(
         !Catalogue::is_built_in(name),
@@ -250,8 +250,7 @@ mod tests {
     fn projects() -> impl Iterator<Item = Project> {
         let languages = [Language::Rust, Language::C];
         let kinds = Kind::value_variants().iter();
-        let all = kinds.flat_map(move |kind| languages.map(|language| (*kind, language)));
-        all.filter_map(|(kind, language)| Project::of(kind, language).ok())
+        kinds.flat_map(move |kind| languages.map(|language| Project::of(*kind, language)))
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub struct Arguments {
     /// A further annotation. Can be given several times.
     #[arg(long, value_name = "KEY=VALUE", value_parser = annotation)]
     annotation: Vec<(String, String)>,
-    /// The grant that you propose to the plugin's users: a file. They see it, and it is in force only if they install it.
+    /// A file with the grant that you propose to the plugin's users. It is in force only if they install it.
     #[arg(long, value_name = "FILE")]
     grant: Option<PathBuf>,
     /// A signature to push with it [default: FILE.sigstore.json if there is one], such as one of `weir plugin sign`, or of `cosign sign-blob`. Can be given several times.

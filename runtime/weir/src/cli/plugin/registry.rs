@@ -28,7 +28,7 @@ pub struct RegistryArguments {
 }
 
 impl RegistryArguments {
-    /// The registry that a reference names. Sends nothing yet.
+    /// Returns the registry that a reference names. Sends nothing yet.
     pub fn open(&self, reference: &Reference) -> Result<Registry> {
         let credentials = match &self.credentials {
             Some(file) => CredentialSource::File(file.clone()),

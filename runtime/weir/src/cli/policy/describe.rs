@@ -4,7 +4,7 @@ use bytesize::ByteSize;
 use weir_grant::size::Exact;
 use weir_grant::{Capability, Limits};
 
-/// What a capability is about: "network interfaces".
+/// Returns what a capability is about: "network interfaces".
 pub fn subject(capability: Capability) -> &'static str {
     match capability {
         Capability::Link => "network interfaces",
@@ -77,7 +77,7 @@ mod tests {
             ),
             (
                 r#"{"store": [{"verbs": ["read", "write"]}]}"#,
-                "read and write files of its own below /var/lib/weir/stores",
+                "read and write its own files below /var/lib/weir/stores",
             ),
             (
                 r#"{"store": [{"files": ["/etc/resolv.conf"], "verbs": ["read"]}]}"#,

@@ -32,7 +32,7 @@ impl LackingRule {
         }
     }
 
-    /// All that it allows: `change interfaces of kind veth, on the host, whatever the attributes`.
+    /// Returns all that it allows: `change interfaces of kind veth, on the host, whatever the attributes`.
     pub fn allows(&self) -> String {
         let any: Vec<String> = self.any.iter().map(|key| format!("`{key}`")).collect();
         if any.is_empty() {
@@ -41,14 +41,14 @@ impl LackingRule {
         format!("{}, whatever the {}", self.what, joined(any, "and"))
     }
 
-    /// The line of the grant: `- { namespace: host, kinds: [veth], verbs: [read] }`.
+    /// Returns the line of the grant: `- { namespace: host, kinds: [veth], verbs: [read] }`.
     pub fn line(&self) -> String {
         format!("- {}", flow(&self.rule))
     }
 }
 
-/// The rules that these capabilities lack for an operation: each is as narrow as the operation, except for what differs from one
-/// invocation to the next. None are lacking if the operation is allowed.
+/// Returns the rules that these capabilities lack for an operation: each is as narrow as the operation, except for what
+/// differs from one invocation to the next. None are lacking if the operation is allowed.
 ///
 /// Errors: what no rule can allow.
 pub fn lacking_rules(
@@ -81,14 +81,14 @@ pub fn lacking_rules(
 #[cfg(test)]
 mod tests {
     use weir_grant::Decision;
-    use weir_grant::operation_names::named;
+    use weir_grant::operation_names::by_name;
 
     use super::*;
 
     fn operation(name: &str, fields: &[(&str, &str)]) -> Box<dyn Query> {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let fields: Vec<_> = fields.iter().map(owned).collect();
-        named(name, &fields).expect("an operation")
+        by_name(name, &fields).expect("an operation")
     }
 
     fn invocation() -> Invocation {

@@ -6,13 +6,14 @@ use weir_grant::operation_names::recorded::Recorded;
 use super::Record;
 
 impl Record {
-    /// What the operation does: "move veth `eth0` from container to host". None for an event, and for arguments that are
-    /// not those of a known operation.
+    /// Returns what the operation does: "move veth `eth0` from container to host". None for an event, and for arguments
+    /// that are not those of a known operation.
     pub fn act(&self) -> Option<String> {
         self.recorded().act()
     }
 
-    /// How far the operation reaches. What is not recorded may be anything that its namespace allows. None for an event.
+    /// Returns how far the operation reaches. What is not recorded may be anything that its namespace allows. None for
+    /// an event.
     pub fn severity(&self) -> Option<Severity> {
         (!self.is_event()).then(|| self.recorded().severity(&self.subject.invocation()))
     }

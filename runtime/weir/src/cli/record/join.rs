@@ -8,6 +8,7 @@ use std::{io, mem};
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use weir_gate::SCHEMA;
 use weir_grant::Closest;
 use weir_grant::operation_names::recorded::namespaces;
 
@@ -89,6 +90,9 @@ impl Joiner {
 
     fn read(&mut self, line: Line) -> bool {
         let has = |key: &str| line.contains_key(key);
+        if is_later(&line) {
+            return false;
+        }
         if has("answered") {
             return self.answered(line);
         }
@@ -109,7 +113,7 @@ impl Joiner {
         record.map(|record| self.finished.add(record)).is_some()
     }
 
-    /// How many records are missing, by the numbers of the others.
+    /// Returns how many records are missing, by the numbers of the others.
     pub fn missing(&self) -> u64 {
         self.missing
     }
@@ -253,6 +257,16 @@ fn record(line: Line) -> Option<Record> {
     let namespaces = namespaces(&record.arguments).into_iter();
     record.namespaces = namespaces.map(str::to_owned).collect();
     Some(record)
+}
+
+/// Whether a line is of a later version of the schema, in which its members may mean something else. Older logs name none.
+fn is_later(line: &Line) -> bool {
+    let version = line.get("schema");
+    version.is_some_and(|version| {
+        version
+            .as_u64()
+            .is_none_or(|version| version > SCHEMA.into())
+    })
 }
 
 /// A record of an older log as it would be now.

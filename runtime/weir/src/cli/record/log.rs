@@ -77,7 +77,8 @@ impl Log {
         Ok(self.broken())
     }
 
-    /// How many lines are not records, or begin with something else, and how many records are missing by their numbers.
+    /// Returns how many lines are not records, or begin with something else, and how many records are missing by their
+    /// numbers.
     pub fn broken(&self) -> u64 {
         self.broken + self.joiner.missing()
     }
@@ -157,7 +158,7 @@ fn records(joiner: &mut Joiner, line: &[u8], take: Take<'_>) -> io::Result<bool>
     Ok(whole)
 }
 
-/// The line, divided before each beginning of a record.
+/// Returns the line, divided before each beginning of a record.
 pub fn parts(line: &str) -> Vec<&str> {
     let of = |start: &'static str| line.match_indices(start).map(|(at, _)| at);
     let mut starts: Vec<usize> = STARTS.into_iter().flat_map(of).collect();

@@ -23,7 +23,7 @@ pub use text::arguments;
 
 const PARAMETER_WRITE: &str = "sysctl.write";
 
-/// How an operation without effect is told.
+/// How an operation without effect is marked.
 pub const AS_BEFORE: &str = "as it was before";
 
 /// What the gate decided.
@@ -41,7 +41,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The word of the log.
+    /// Returns the word of the log.
     pub fn word(self) -> &'static str {
         match self {
             Self::Allowed => "allowed",
@@ -67,6 +67,8 @@ pub struct Record {
     /// What all records of its invocation share.
     #[serde(flatten)]
     pub subject: Subject,
+    /// The version of the schema; none in older logs.
+    pub schema: Option<u32>,
     #[serde(default)]
     pub capability: String,
     pub operation: String,
@@ -126,7 +128,7 @@ impl Record {
         })
     }
 
-    /// The value of the kernel parameter before it was written, as far as that is recorded.
+    /// Returns the value of the kernel parameter before it was written, as far as that is recorded.
     pub fn value_before(&self) -> Option<&str> {
         if self.operation != PARAMETER_WRITE {
             return None;
@@ -148,7 +150,7 @@ impl Record {
         is_same && self.shortened_from.is_none()
     }
 
-    /// What was so before: "was 1", or "as it was before". None if that is not recorded.
+    /// Returns what was so before: "was 1", or "as it was before". None if that is not recorded.
     pub fn before(&self) -> Option<String> {
         let before = self.value_before()?;
         Some(if self.is_without_effect() {
@@ -164,13 +166,13 @@ impl Record {
         EVENT_CAPABILITIES.contains(&self.capability.as_str())
     }
 
-    /// What a denied operation would have needed, or else its answer.
+    /// Returns what a denied operation would have needed, or else its answer.
     pub fn requirement(&self) -> &str {
         let answer = self.answer.as_deref().unwrap_or_default();
         self.requirement.as_deref().unwrap_or(answer)
     }
 
-    /// The requested operation. Errors: the arguments are shortened, or are not those of the operation.
+    /// Returns the requested operation. Errors: the arguments are shortened, or are not those of the operation.
     pub fn query(&self) -> Result<Box<dyn Query>, String> {
         match self.shortened_from {
             Some(bytes) => Err(format!(
@@ -182,13 +184,15 @@ impl Record {
     }
 }
 
-/// The warning about lines that are not records, if there are any.
+/// Returns the warning about lines that are not records, if there are any.
 pub fn not_records(lines: u64) -> Option<String> {
     match lines {
         0 => None,
-        1 => Some("1 line is not a record: cut short, or not written by weir".to_owned()),
+        1 => Some(
+            "1 line is not a record: cut short, or not written by this version of weir".to_owned(),
+        ),
         n => Some(format!(
-            "{n} lines are not records: cut short, or not written by weir"
+            "{n} lines are not records: cut short, or not written by this version of weir"
         )),
     }
 }
@@ -336,6 +340,23 @@ mod tests {
         }
         assert_eq!(count, 4);
         assert_eq!(of(in_order(), &lines), ["00:00", "11:01", "11:02", "11:03"]);
+    }
+
+    #[test]
+    fn records_of_a_later_schema_are_not_read_as_if_they_were_of_this_one() {
+        let head =
+            |version: &str| HEAD.replace("{\"time\"", &format!("{{\"schema\":{version},\"time\""));
+        let done = r#","answer":"ok""#;
+        let (records, _) = joined(&[head("1"), entry(0, done)]);
+        assert_eq!(records[0].schema, Some(1));
+        for version in ["2", "\"1.1\"", "-1"] {
+            let mut joiner = Joiner::default();
+            for line in [head(version), entry(0, done)] {
+                let mut take = |record: &Record| panic!("{record:?}");
+                let is_line = joiner.line(&line.replace('\n', " "), &mut take);
+                assert!(!is_line.unwrap(), "{line}");
+            }
+        }
     }
 
     #[test]

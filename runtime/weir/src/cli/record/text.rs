@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// The arguments of an operation: `namespace=host name=br0 kind=bridge`.
+/// Returns the arguments of an operation: `namespace=host name=br0 kind=bridge`.
 pub fn arguments(arguments: &Value) -> String {
     match arguments {
         Value::Object(members) => pairs(members),

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use ipnet::IpNet;
 
 use super::error::{EACCES, EADDRNOTAVAIL, EEXIST, Result, invalid, refuse};
-use super::state::{Held, Network, network as read_network};
+use super::state::{LinkAddress, Network, network as read_network};
 use super::{Call, route, sysctl};
 use crate::bindings::weir::cni::address::{Address, NewAddress};
 use crate::bindings::weir::cni::types::{IpFamily, IpNetwork, LinkReference, Namespace};
@@ -43,7 +43,7 @@ fn add_to(network: &mut Network, link: u32, new: NewAddress) -> Result<()> {
     if own.is_ipv6() && sysctl::is_ipv6_disabled(network, name) {
         return refuse(EACCES);
     }
-    let held = Held {
+    let held = LinkAddress {
         link,
         address,
         peer: peer.filter(|peer| *peer != own),
@@ -59,13 +59,13 @@ fn add_to(network: &mut Network, link: u32, new: NewAddress) -> Result<()> {
     Ok(())
 }
 
-fn put(network: &mut Network, held: Held, no_prefix_route: bool) {
+fn put(network: &mut Network, held: LinkAddress, no_prefix_route: bool) {
     route::of_new_address(network, &held, no_prefix_route);
     network.addresses.push(held);
 }
 
 /// Of IPv6, a link has an address once, whatever its prefix.
-fn is_same(there: &Held, new: &Held) -> bool {
+fn is_same(there: &LinkAddress, new: &LinkAddress) -> bool {
     if new.address.addr().is_ipv6() {
         there.address.addr() == new.address.addr()
     } else {
@@ -89,13 +89,13 @@ fn delete_from(network: &mut Network, link: u32, address: IpNet) -> Result<()> {
         .find(|held| held.address == address);
     let gone = found.cloned().ok_or(EADDRNOTAVAIL)?;
     let takes_others = address.addr().is_ipv4() && !route::is_secondary(network, &gone);
-    let goes = |held: &Held| {
+    let goes = |held: &LinkAddress| {
         held.link == link
             && (held.address == address || (takes_others && held.network() == gone.network()))
     };
     let (going, staying) = network.addresses.drain(..).partition(|held| goes(held));
     network.addresses = staying;
-    let going: Vec<Held> = going;
+    let going: Vec<LinkAddress> = going;
     for held in &going {
         route::of_gone_address(network, held);
     }
@@ -111,11 +111,11 @@ pub fn list(
         let network = machine.look(namespace)?;
         let held = network.addresses_of(network.index(link)?);
         let held = held.filter(|h| family.is_none_or(|f| f == IpFamily::of(h.address.addr())));
-        Ok(held.map(Held::told).collect())
+        Ok(held.map(LinkAddress::told).collect())
     })
 }
 
-impl Held {
+impl LinkAddress {
     fn told(&self) -> Address {
         Address {
             address: self.address.into(),
@@ -138,7 +138,7 @@ pub(super) fn add_loopback(network: &mut Network, link: u32) {
     let ipv4 = IpNet::new_assert([127, 0, 0, 1].into(), 8);
     let ipv6 = IpNet::from(IpAddr::V6(Ipv6Addr::LOCALHOST));
     for address in [ipv4, ipv6] {
-        let held = Held {
+        let held = LinkAddress {
             link,
             address,
             peer: None,

@@ -58,7 +58,7 @@ fn resolved(rule: &Rule) -> Result<Rule> {
         check_name(name)?;
     }
     if rule.table == 0 {
-        return Err(invalid("table 0 is no table"));
+        return Err(invalid("table 0 is not a table"));
     }
     let mut kept = rule.clone();
     kept.source = restricting(rule, rule.source)?;

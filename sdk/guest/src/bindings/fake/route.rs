@@ -206,7 +206,7 @@ fn look_up(network: &Network, to: IpAddr) -> Option<&Way> {
     })
 }
 
-/// What is told of a route that is taken.
+/// The route as a look-up returns it, with its source address.
 fn answer(network: &Network, way: &Way, to: IpAddr) -> Way {
     let own = network.addresses_of(way.hop.link.unwrap_or_default());
     let mut own = own.map(|held| held.address.addr());

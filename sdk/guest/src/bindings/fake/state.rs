@@ -66,7 +66,7 @@ impl Default for Marks {
 #[derive(Clone)]
 pub(crate) struct Network {
     pub links: Vec<Device>,
-    pub addresses: Vec<Held>,
+    pub addresses: Vec<LinkAddress>,
     /// Those of one destination in the order in which the kernel looks at them.
     pub routes: Vec<Way>,
     /// Each family's in the order in which the kernel looks at them.
@@ -91,7 +91,7 @@ pub(crate) struct Device {
 
 /// An address of a link.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Held {
+pub(crate) struct LinkAddress {
     pub link: u32,
     pub address: IpNet,
     pub peer: Option<IpAddr>,
@@ -255,7 +255,7 @@ impl Network {
     }
 
     /// The addresses of a link.
-    pub(super) fn addresses_of(&self, index: u32) -> impl Iterator<Item = &Held> {
+    pub(super) fn addresses_of(&self, index: u32) -> impl Iterator<Item = &LinkAddress> {
         self.addresses.iter().filter(move |held| held.link == index)
     }
 }
@@ -293,7 +293,7 @@ impl Way {
     }
 }
 
-impl Held {
+impl LinkAddress {
     /// The network that the address leads to: its own, or its peer's.
     pub(super) fn network(&self) -> IpNet {
         let far = self.peer.unwrap_or(self.address.addr());

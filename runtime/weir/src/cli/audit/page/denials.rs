@@ -36,7 +36,10 @@ pub fn section(tally: &Tally) -> Markup {
 fn table(name: &str, plugin: &PluginTally) -> Markup {
     html! {
         table.list.short[plugin.denials.len() <= FEW_DENIALS] {
-            caption { span.denied { "✕ " (number(plugin.count.denied + plugin.count.refused)) } " denied to " b { (printable(name)) } }
+            caption {
+                span.denied { "✕ " (number(plugin.count.denied)) } " denied to " b { (printable(name)) }
+                @if plugin.count.refused > 0 { ", " (number(plugin.count.refused)) " refused by weir itself" }
+            }
             (columns(&[
                 (Some("amount"), "Times"),
                 (Some("reach"), "How far"),

@@ -26,7 +26,8 @@ fn acts_of<'a>(plugin: &'a Plugin<'_>) -> Option<&'a Acts> {
     plugin.tally.map(|tally| &tally.acts)
 }
 
-/// The gravest act of a third party, with the plugin's name; one that changed nothing only if no other was done.
+/// Returns the gravest act of a third party, with the plugin's name; one that changed nothing only if no other was
+/// done.
 pub fn gravest<'a>(plugins: &'a [Plugin<'_>]) -> Option<(&'a str, &'a Act)> {
     let foreign = plugins.iter().filter(|plugin| is_foreign(plugin));
     let gravest = foreign.filter_map(|plugin| {
@@ -41,7 +42,7 @@ fn rank(act: &Act) -> (bool, Severity) {
     (!act.unchanged, act.severity)
 }
 
-/// What third parties did, the plugin with the gravest act first.
+/// Returns what third parties did, the plugin with the gravest act first.
 pub fn section(plugins: &[Plugin<'_>]) -> Markup {
     let foreign = plugins.iter().filter(|plugin| is_foreign(plugin));
     let mut acting: Vec<(&Plugin<'_>, &Acts, Vec<&Act>)> = foreign
@@ -107,7 +108,7 @@ fn row(act: &Act) -> Markup {
     }
 }
 
-/// What `weir grants check` warns of in the grants of third parties that decide on a network.
+/// Returns what `weir grants check` warns of in the grants of third parties that decide on a network.
 pub fn warnings(plugins: &[Plugin<'_>], node: &KnownNode) -> Markup {
     let foreign = plugins.iter().filter(|plugin| is_foreign(plugin));
     let grants = foreign.flat_map(|plugin| plugin.grants.iter().map(move |grant| (plugin, grant)));

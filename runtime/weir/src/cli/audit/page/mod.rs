@@ -26,6 +26,7 @@ use super::filter::Filter;
 use super::tally::{PluginTally, Tally};
 use super::text::{counted, number};
 use super::time;
+use super::verify::Chain;
 use crate::cli::grants::grant_state::{self, Grant};
 
 const STYLE: &str = include_str!("style.css");
@@ -41,7 +42,7 @@ struct Subject<'a> {
     filter: &'a Filter,
     tally: &'a Tally,
     /// Whether the log is as it was written; none for files that were named.
-    chain: Option<&'a str>,
+    chain: Option<&'a Chain>,
     /// All grants of the node, or why no plugin runs.
     grants: Result<Vec<Grant>, String>,
 }
@@ -62,7 +63,7 @@ pub fn page(
     files: &[PathBuf],
     filter: &Filter,
     tally: &Tally,
-    chain: Option<&str>,
+    chain: Option<&Chain>,
 ) -> String {
     let subject = Subject {
         files,
@@ -156,7 +157,7 @@ impl<'a> Subject<'a> {
                         }
                     }
                     @if let Some(chain) = self.chain {
-                        div.wide { dt { "Hash chain" } dd.chain { (denials::in_code(&printable(chain))) } }
+                        div.wide { dt { "Hash chain" } dd.chain { (denials::in_code(&printable(&chain.text))) } }
                     }
                     div { dt { "Made" } dd { (made()) } }
                 }
@@ -164,10 +165,13 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// What a reader wants to know first: the gravest act of a third party, then denials.
+    /// What a reader wants to know first: whether the log can be trusted, the gravest act of a third party, then denials.
     fn headline(&self, plugins: &[Plugin<'_>]) -> Markup {
         html! {
-            @if let Some((plugin, act)) = foreign::gravest(plugins) {
+            @if self.chain.is_some_and(|chain| !chain.is_intact) {
+                "The log is not as weir wrote it"
+                span.second { "What follows is what it says now." }
+            } @else if let Some((plugin, act)) = foreign::gravest(plugins) {
                 "Plugin " (printable(plugin)) " " (done(act))
                 span.second {
                     (denials::in_code(&printable(&act.act)))
@@ -230,7 +234,7 @@ impl<'a> Subject<'a> {
                 p.note {
                     strong { (counted(unreadable, "line")) }
                     (if unreadable == 1 { " is" } else { " are" })
-                    " not counted: cut short by a crash, or not written by weir."
+                    " not counted: cut short by a crash, or not written by this version of weir."
                 }
             }
         }
@@ -251,7 +255,7 @@ impl<'a> Subject<'a> {
 /// What a third party did, in the headline.
 fn done(act: &Act) -> &'static str {
     if act.unchanged {
-        return "set what was so already";
+        return "wrote the value that was already set";
     }
     match act.severity {
         Severity::LeavesContainer => "left the container or the sandbox",

@@ -1,5 +1,7 @@
 //! One plugin: its component, its grants rule by rule, and how often each rule was used.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 use weir_grant::internal_grant;
 use weir_host::printable;
@@ -15,7 +17,7 @@ use crate::cli::grants::grant_state::Grant;
 /// The most rules of a section that stays on one sheet of paper.
 const FEW_RULES: usize = 9;
 
-/// A section for each plugin with records, and a line for the others.
+/// Returns a section for each plugin with records, and a line for the others.
 pub fn sections(plugins: &[Plugin<'_>]) -> Markup {
     let is_idle = |plugin: &&Plugin| plugin.tally.is_none() && plugin.in_force().next().is_some();
     let idle = plugins.iter().filter(is_idle);
@@ -110,7 +112,7 @@ fn grant(own: &Grant, all: &[Grant], tally: &PluginTally) -> Markup {
                 @if let Some(because) = &own.because {
                     "; " strong { "not in force" } " (" (own.state.word()) "): " (printable(because))
                 }
-                (changed_meanwhile(own, tally))
+                (changed_meanwhile(own, tally, &used))
             }
             (columns(&[(None, "Rule"), (None, "Allows"), (Some("amount"), "Used")]))
             tbody {
@@ -167,11 +169,13 @@ fn bar(count: u64, most: u64) -> Markup {
 }
 
 /// Rules are counted by their number, which may be another rule's after a change of the document.
-fn changed_meanwhile(own: &Grant, tally: &PluginTally) -> Markup {
+fn changed_meanwhile(own: &Grant, tally: &PluginTally, used: &BTreeMap<String, Use>) -> Markup {
     let changed = rules::changed(&own.loaded.origin);
-    let first = tally.count.times.first;
+    let first = used.values().filter_map(|seen| seen.times.first).min();
     html! {
-        @if let (Some(changed), Some(first)) = (changed, first) && changed > first {
+        @if let Some(changed) = tally.grant_changed {
+            "; used since " (time::to_the_second(changed)) ", when a change of the plugin's grants was found"
+        } @else if let (Some(changed), Some(first)) = (changed, first) && changed > first {
             "; changed " (time::to_the_second(changed)) ": earlier records may be about other rules"
         }
     }

@@ -186,13 +186,13 @@ pub fn copies(
 
 /// Where the node's log has the ends of files.
 #[derive(Default)]
-struct PlaceInLog {
+struct PositionInLog {
     has_first: bool,
     last: Option<Step>,
 }
 
-fn place_in(log: &Path, first: &ChainLine, last: &ChainLine) -> io::Result<PlaceInLog> {
-    let mut place = PlaceInLog::default();
+fn place_in(log: &Path, first: &ChainLine, last: &ChainLine) -> io::Result<PositionInLog> {
+    let mut place = PositionInLog::default();
     let mut reader = match File::open(log) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(place),
         file => BufReader::with_capacity(1 << 16, file?),
@@ -204,7 +204,7 @@ fn place_in(log: &Path, first: &ChainLine, last: &ChainLine) -> io::Result<Place
             continue;
         };
         place.has_first |= line == first;
-        // A call that ran during a rotation goes back to the older file: where its line is repeated, the log goes on after it.
+        // A call that ran during a rotation goes back to the older file: where its line is repeated, the log continues after it.
         let is_known = matches!(place.last, Some(Step::Carried(_)));
         if line == last && !is_known {
             place.last = Some(step);
@@ -229,7 +229,7 @@ fn beside(head: &ChainLine, report: &Report) -> Finding {
             What::CutOff,
             number,
             format!(
-                "no line is in the chain, but `audit.head` says that it has got to chain line {number}: the log was replaced, \
+                "no line is in the chain, but `audit.head` says that it has reached chain line {number}: the log was replaced, \
                  or rotated and the file before was not given"
             ),
         );
@@ -264,21 +264,25 @@ pub fn checkpoints(checkpoints: Vec<Checkpoint>, wanted: &Wanted, report: &mut R
             || format!("the checkpoint at chain line {number}"),
             |time| format!("the checkpoint of {time}, at chain line {number},"),
         );
-        let is_older = report.chained.first.is_some_and(|first| number < first);
+        // The first chain line of a rotated log is one of the file before, repeated.
+        let is_older = report.before() > 0 && number <= report.before();
         match wanted.find(&checkpoint.line) {
-            Found::Same => report.checkpoints.matching += 1,
+            Found::Same if !is_older => report.checkpoints.matching += 1,
             Found::Another => report.findings.push(Finding::of(
                 What::Checkpoint,
                 number,
                 format!("{of} has another digest than the log: lines up to there were changed, or it is of another log"),
             )),
-            Found::Nothing if is_older => report
-                .remarks
-                .push(format!("{of} is older than the files: give the rotated ones as well")),
-            Found::Nothing => report.findings.push(Finding::of(
+            Found::Same | Found::Nothing if is_older => {
+                report.checkpoints.before += 1;
+                report
+                    .remarks
+                    .push(format!("{of} is from before these files: give the rotated ones as well"));
+            }
+            Found::Same | Found::Nothing => report.findings.push(Finding::of(
                 What::Checkpoint,
                 number,
-                format!("{of} is not in the log: the end was cut off, or the chain was begun anew"),
+                format!("{of} is not in the log: the end was cut off, or a new chain was started"),
             )),
         }
     }

@@ -17,8 +17,10 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use weir_files::Paths;
 use weir_gate::{Head, Receiver};
+use weir_grant::phrase::joined;
 use weir_network::Settings;
 
+use super::text::counted;
 use crate::cli::output::{Answer, Format};
 pub use compare::Checkpoint;
 use compare::Wanted;
@@ -53,17 +55,39 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     if report.checked == 0 && report.findings.is_empty() {
         bail!("cannot tell: no line of these files is in a hash chain; {NOT_CHAINED}");
     }
+    if report.checkpoints.are_all_before() && report.findings.is_empty() {
+        bail!(
+            "cannot tell: every checkpoint is from before these files; name the rotated ones with `--file`, the oldest first"
+        );
+    }
     Ok(report.findings.is_empty().into())
 }
 
-/// Checks the log of this node, and says in a line whether it is intact.
-pub fn in_a_line(paths: &Paths) -> String {
+/// Whether the log of this node is as it was written, for a page about it.
+pub struct Chain {
+    /// False only if a finding says so.
+    pub is_intact: bool,
+    pub text: String,
+}
+
+/// Checks the log of this node.
+pub fn of_node(paths: &Paths) -> Chain {
     let files = [paths.audit_log()];
     match last(paths, &files).and_then(|last| verify(paths, &files, last, Vec::new())) {
-        Ok(report) => report.in_a_line(),
+        Ok(mut report) => {
+            report.forward = forward(paths);
+            Chain {
+                is_intact: report.findings.is_empty(),
+                text: report.in_a_line(),
+            }
+        }
         Err(why) => {
             let why = format!("{why:#}");
-            format!("cannot tell: {}", why.trim_start_matches("cannot tell: "))
+            let why = why.trim_start_matches("cannot tell: ");
+            Chain {
+                is_intact: true,
+                text: format!("cannot tell: {why}"),
+            }
         }
     }
 }
@@ -108,7 +132,7 @@ fn last(paths: &Paths, files: &[PathBuf]) -> Result<Last> {
     match head {
         // A rotated file, to which nothing has been added yet elsewhere.
         Ok(Some(head)) if head.is_in(&metadata) => Ok(Last::OfHead(NodeHead::Found(head))),
-        // Whoever may not read it may check copies.
+        // A user who may not read it may check copies.
         head => Ok(Last::Copy(head.ok().flatten())),
     }
 }
@@ -161,5 +185,66 @@ fn verify(
         (Last::Copy(_), None) => {}
     }
     compare::checkpoints(checkpoints, &wanted, &mut report);
+    report.remarks.extend(before(paths, &report));
+    report.remarks.extend(waiting(paths));
     Ok(report)
+}
+
+/// Says what was not checked because the chain begins before the files, and where it may be.
+fn before(paths: &Paths, report: &Report) -> Option<String> {
+    let before = report.before();
+    if before == 0 {
+        return None;
+    }
+    let lines = match before {
+        1 => "chain line 1 is not in these files, so what it covers was".to_owned(),
+        _ => format!("chain lines 1 to {before} are not in these files, so what they cover was"),
+    };
+    let given = |file: &PathBuf| {
+        let known = report.files.iter();
+        known.map(|known| &known.file).any(|known| known == file)
+    };
+    let mut beside = rotated(&paths.audit_log());
+    beside.retain(|file| !given(file));
+    let beside: Vec<String> = beside
+        .iter()
+        .map(|file| format!("`{}`", file.display()))
+        .collect();
+    let beside = match beside.len() {
+        0 => String::new(),
+        _ => format!(": give {} as well, the oldest first", joined(beside, "and")),
+    };
+    Some(format!("{lines} not checked{beside}"))
+}
+
+/// The files beside the log that a rotation may have left.
+fn rotated(log: &Path) -> Vec<PathBuf> {
+    let prefix = log
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned() + ".");
+    let entries = log
+        .parent()
+        .and_then(|directory| fs::read_dir(directory).ok());
+    let names = entries.into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = names.map(|entry| entry.path()).collect();
+    files.retain(|file| {
+        let name = file.file_name().map(|name| name.to_string_lossy());
+        name.zip(prefix.as_deref())
+            .is_some_and(|(name, prefix)| name.starts_with(prefix))
+    });
+    files.sort();
+    files.reverse();
+    files
+}
+
+/// Says that records wait for the log: they are in no chain until they are added.
+fn waiting(paths: &Paths) -> Option<String> {
+    let spool = paths.audit_spool();
+    let text = fs::read(&spool).ok()?;
+    let lines = text.iter().filter(|byte| **byte == b'\n').count();
+    (lines > 0).then(|| {
+        let lines = counted(lines as u64, "line");
+        let shown = spool.display();
+        format!("{lines} in `{shown}` were written when the log could not be, and are in no chain until the next call of weir adds them")
+    })
 }

@@ -1,7 +1,7 @@
 //! The numbers of the records: a number that an invocation skips is a record that is missing, even if the chain was computed
 //! anew after it had been taken out.
 //!
-//! Some numbers are missing by themselves. Records that neither the log nor the spool had room for are lost; each write that
+//! Some numbers are missing without an attack. Records that neither the log nor the spool had room for are lost; each write that
 //! gets into the spool then begins with the invocation's first line. And a file that was cut at its beginning has the end
 //! of the invocations that were under way.
 
@@ -17,7 +17,7 @@ use crate::cli::record::{LONGEST, parts};
 
 /// Where a line is.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct Position<'a> {
     pub file: &'a Path,
     /// The file's position among the files.
     pub number: usize,
@@ -34,7 +34,7 @@ pub struct Numbers {
     writes: u64,
     /// Parts of the chain so far.
     segments: usize,
-    /// Segments before which an invocation was under way that goes on in them, in the same file.
+    /// Segments before which an invocation was under way that continues in them, in the same file.
     spanned: BTreeSet<usize>,
     /// Writes that no chain line covers. They do not show when they were made.
     uncovered: BTreeSet<u64>,
@@ -110,19 +110,19 @@ impl Numbers {
     }
 
     /// Takes a line. After one that was cut short, the next one may follow in the same line.
-    pub fn line(&mut self, bytes: &[u8], place: Place<'_>) {
+    pub fn line(&mut self, bytes: &[u8], position: Position<'_>) {
         if let Ok(line) = serde_json::from_slice(bytes) {
-            return self.read(&line, place);
+            return self.read(&line, position);
         }
         let text = String::from_utf8_lossy(bytes);
         for part in parts(&text) {
             if let Ok(line) = serde_json::from_str(part) {
-                self.read(&line, place);
+                self.read(&line, position);
             }
         }
     }
 
-    fn read(&mut self, line: &Line<'_>, place: Place<'_>) {
+    fn read(&mut self, line: &Line<'_>, position: Position<'_>) {
         let Some(name) = line.invocation.as_deref() else {
             return;
         };
@@ -130,21 +130,21 @@ impl Numbers {
         self.last = time.or(self.last);
         self.first = self.first.or(time);
         match (line.seq, line.answered) {
-            (Some(seq), _) => self.numbers(name, (seq, seq), true, place),
+            (Some(seq), _) => self.numbers(name, (seq, seq), true, position),
             (None, Some(first)) => {
                 let last = line.through.unwrap_or(first);
-                self.numbers(name, (first, last), false, place);
+                self.numbers(name, (first, last), false, position);
             }
-            (None, None) => self.begin(name, place),
+            (None, None) => self.begin(name, position),
         }
     }
 
     /// The line that an invocation's records share.
-    fn begin(&mut self, name: &str, place: Place<'_>) {
+    fn begin(&mut self, name: &str, position: Position<'_>) {
         let new = || Invocation {
             begun: None,
             next: 0,
-            file: place.number,
+            file: position.number,
             segment: None,
             write: self.writes,
             in_segment: self.segments,
@@ -155,16 +155,16 @@ impl Numbers {
     }
 
     /// Notes where an invocation has its last line, and what it was under way before.
-    fn follow(&mut self, name: &str, place: Place<'_>) {
+    fn follow(&mut self, name: &str, position: Position<'_>) {
         let Some(invocation) = self.invocations.get_mut(name) else {
             return;
         };
-        if invocation.file != place.number {
+        if invocation.file != position.number {
             invocation.segment = None;
         } else if invocation.write != self.writes && !self.uncovered.contains(&invocation.write) {
             invocation.segment = Some(invocation.in_segment);
         }
-        invocation.file = place.number;
+        invocation.file = position.number;
         (invocation.write, invocation.in_segment) = (self.writes, self.segments);
         if let Some(before) = invocation.segment
             && invocation.begun != Some(self.writes)
@@ -174,15 +174,21 @@ impl Numbers {
     }
 
     /// A record, whose numbers are one, or an answer to records.
-    fn numbers(&mut self, name: &str, numbers: (u64, u64), is_record: bool, place: Place<'_>) {
+    fn numbers(
+        &mut self,
+        name: &str,
+        numbers: (u64, u64),
+        is_record: bool,
+        position: Position<'_>,
+    ) {
         let (first, last) = numbers;
         let is_new = !self.invocations.contains_key(name);
         // What was before such a file is not known.
         let is_cut = is_new && self.may_be_cut();
         if is_new {
-            self.begin(name, place);
+            self.begin(name, position);
         }
-        self.follow(name, place);
+        self.follow(name, position);
         let (writes, time) = (self.writes, self.last);
         let Some(invocation) = self.invocations.get_mut(name) else {
             return;
@@ -200,11 +206,11 @@ impl Numbers {
         let gap = |missing| Gap {
             missing,
             is_kept: is_begun,
-            chained: place.chained,
+            chained: position.chained,
             lines: Lines {
-                file: place.file.to_owned(),
-                first_line: place.line,
-                last_line: place.line,
+                file: position.file.to_owned(),
+                first_line: position.line,
+                last_line: position.line,
                 time: time.map(crate::cli::audit::time::precise),
             },
         };
@@ -230,7 +236,7 @@ impl Numbers {
         !self.is_whole && is_early
     }
 
-    /// Reports what is missing. Returns the segments before which an invocation was under way that goes on in them.
+    /// Reports what is missing. Returns the segments before which an invocation was under way that continues in them.
     pub fn finish(self, report: &mut Report) -> BTreeSet<usize> {
         let mut missing: Vec<_> = self
             .invocations

@@ -9,7 +9,7 @@ use super::report::{Finding, Report, What};
 use super::scan::Segment;
 use crate::cli::audit::text::counted;
 
-/// Follows the chain through the segments, in whichever file it goes on. What does not follow is a finding. `log` is the
+/// Follows the chain through the segments, in whichever file it continues. What does not follow is a finding. `log` is the
 /// position of the node's log among the files. Returns the first chain line and the last.
 pub fn check(
     segments: &[Segment],
@@ -68,7 +68,7 @@ impl<'a> Left<'a> {
         }
     }
 
-    /// The segment in which the chain goes on, or the next one in the files; and which of both.
+    /// The segment in which the chain continues, or else the next one in the files; and which of the two it is.
     fn after(&mut self, current: Option<&Segment>) -> Option<(&'a Segment, bool)> {
         let following = current.and_then(|current| self.take_after(&current.last));
         let next = following.or_else(|| self.in_order.first().copied())?;
@@ -119,7 +119,7 @@ fn gap(current: &Segment, next: &Segment, unrotated: Option<usize>) -> Finding {
         return at(next, What::Missing, format!("{missing}: {why}"));
     }
     let text = match last - after {
-        0 => format!("the chain goes on after another chain line {after} than the one above"),
+        0 => format!("the chain continues after another chain line {after} than the one above"),
         back => format!(
             "the chain goes back by {} to chain line {after}: `audit.head` was replaced by an older one, or lines were \
              copied here",

@@ -36,6 +36,16 @@ pub struct Checkpoints {
     pub matching: u64,
     #[serde(rename = "checkpoints_compared")]
     pub compared: u64,
+    /// Those from before the files begin, which say nothing about them.
+    #[serde(rename = "checkpoints_before")]
+    pub before: u64,
+}
+
+impl Checkpoints {
+    /// Whether none says anything about the files, though some were given.
+    pub fn are_all_before(&self) -> bool {
+        self.compared > 0 && self.before == self.compared
+    }
 }
 
 #[skip_serializing_none]
@@ -74,7 +84,7 @@ impl FileReport {
 pub enum End {
     /// The files have the chain line that the head file names.
     AsInHead,
-    /// The node's log goes on where they end.
+    /// The node's log continues where they end.
     GoesOn,
     /// Nothing of this node says where they ended, or a finding says that the end is missing.
     #[default]
@@ -106,7 +116,7 @@ pub enum What {
     MissingRecord,
     /// The chain begins again.
     BegunAnew,
-    /// The chain goes on from an earlier place.
+    /// The chain continues from an earlier line.
     Forked,
     /// Lines are not where they were written.
     Moved,
@@ -142,7 +152,7 @@ pub struct Lines {
     pub file: PathBuf,
     pub first_line: u64,
     pub last_line: u64,
-    /// Of the first record in them.
+    /// The time of the first record in them.
     pub time: Option<String>,
 }
 
@@ -176,7 +186,7 @@ impl Finding {
 }
 
 impl Lines {
-    /// The file, the lines, and the time.
+    /// Returns the file, the lines, and the time.
     pub fn place(&self) -> String {
         let Self {
             file,
@@ -196,27 +206,39 @@ impl Lines {
 }
 
 impl Report {
-    /// That the log is intact; none if it is not, or if that cannot be told.
+    /// Says that the log is intact; none if it is not, or if that cannot be determined.
     fn intact(&self) -> Option<String> {
         if !self.findings.is_empty() || self.checked == 0 {
             return None;
         }
         let end = match self.end {
             End::AsInHead => "the end is where `audit.head` says",
-            End::GoesOn => "the log of this node goes on where they end",
-            End::Unknown => "whether lines were cut off the end cannot be told",
+            End::GoesOn => "the log of this node continues where they end",
+            End::Unknown => "it cannot be determined whether lines were cut off the end",
         };
         let checked = counted(self.checked, "chain line");
-        Some(format!("intact: {checked}; {end}"))
+        let before = match self.before() {
+            0 => String::new(),
+            before => format!(" after number {before}"),
+        };
+        Some(format!("intact: {checked}{before}; {end}"))
     }
 
-    /// Whether the log is intact, with the first of the findings.
+    /// The chain line with which the files begin, of which nothing before was checked. 0 if that is the beginning of the chain.
+    pub fn before(&self) -> u64 {
+        self.chained.first.unwrap_or(0)
+    }
+
+    /// Whether the log is intact, with the first of the findings, or with what else is to be known.
     pub fn in_a_line(&self) -> String {
         let Some(first) = self.findings.first() else {
-            let intact = self.intact();
-            return intact.unwrap_or_else(|| {
-                "cannot tell: no line of the log is in a hash chain".to_owned()
-            });
+            let Some(intact) = self.intact() else {
+                return "cannot tell: no line of the log is in a hash chain".to_owned();
+            };
+            let remarks = self.remarks.iter().map(String::as_str);
+            let elsewhere = elsewhere(self);
+            let all: Vec<&str> = [intact.as_str()].into_iter().chain(remarks).collect();
+            return format!("{}; {elsewhere}", all.join("; "));
         };
         let others = match self.findings.len() {
             1 => String::new(),
@@ -247,15 +269,17 @@ pub fn print_text(report: &Report) {
 
 /// What there is outside the node to compare with. Without any, only root of the node is trusted.
 fn elsewhere(report: &Report) -> String {
-    let Checkpoints { matching, compared } = report.checkpoints;
+    let Checkpoints {
+        matching, compared, ..
+    } = report.checkpoints;
     let checkpoints = match (matching, compared) {
         (_, 0) => "no checkpoint was compared".to_owned(),
         (1, 1) => "1 checkpoint matches".to_owned(),
-        _ => format!(
-            "{} of {} match",
-            number(matching),
-            counted(compared, "checkpoint")
-        ),
+        (matching, compared) => {
+            let verb = if matching == 1 { "matches" } else { "match" };
+            let all = counted(compared, "checkpoint");
+            format!("{} of {all} {verb}", number(matching))
+        }
     };
     let forward = match report.forward {
         Forward::None => "this node's log is not forwarded",
@@ -265,9 +289,11 @@ fn elsewhere(report: &Report) -> String {
         }
     };
     let trusted = match (compared, report.forward) {
-        (0, Forward::None) => ": what root of the node did to the log is not found without either",
+        (0, Forward::None) => {
+            ": without either, changes of the log by root of this node cannot be detected"
+        }
         (0, Forward::Journald) => {
-            ": what root of the node did to it is found by comparing with the copy"
+            ": compare it with the copy to detect changes by root of this node"
         }
         _ => "",
     };
@@ -277,7 +303,8 @@ fn elsewhere(report: &Report) -> String {
 fn print_file(file: &FileReport) {
     let lines = counted(file.lines, "line");
     let chain = match file.chained.first.zip(file.chained.last) {
-        Some((first, last)) => format!("chained after {first} up to {last}"),
+        Some((0, last)) => format!("chain lines up to {last}"),
+        Some((first, last)) => format!("chain lines after {first} up to {last}"),
         None => "none in the chain".to_owned(),
     };
     say!("{}: {lines}, {chain}", file.file.display());

@@ -8,7 +8,7 @@ use weir_gate::chain::{ChainLine, Step, Walk};
 
 use super::compare::Wanted;
 use super::line::read_line;
-use super::numbers::{Numbers, Place};
+use super::numbers::{Numbers, Position};
 use super::report::{FileReport, Finding, Lines, Report, What};
 use crate::cli::audit::text::counted;
 
@@ -18,10 +18,10 @@ pub struct Segment {
     pub file: usize,
     /// Where its first chain line is.
     pub lines: Lines,
-    /// The chain line that it goes on after.
+    /// The chain line that it continues after.
     pub after: ChainLine,
     pub last: ChainLine,
-    /// Whether an invocation that was under way before it goes on in it.
+    /// Whether an invocation that was under way before it continues in it.
     pub is_spanned: bool,
 }
 
@@ -41,7 +41,7 @@ struct Region {
     last: u64,
     /// How many are not blank.
     count: u64,
-    /// Of the first record.
+    /// The time of the first record.
     time: Option<String>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Scan<'a> {
             match walk.line(&bytes) {
                 Step::Other => {
                     region.add(file.lines, &bytes);
-                    self.numbers.line(&bytes, self.place(path, file.lines));
+                    self.numbers.line(&bytes, self.position(path, file.lines));
                 }
                 Step::Next { line, intact } => {
                     let covered = std::mem::take(&mut region);
@@ -110,8 +110,8 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn place<'b>(&self, file: &'b Path, line: u64) -> Place<'b> {
-        Place {
+    fn position<'b>(&self, file: &'b Path, line: u64) -> Position<'b> {
+        Position {
             file,
             number: self.report.files.len(),
             line,
@@ -225,7 +225,7 @@ impl<'a> Scan<'a> {
         ));
     }
 
-    /// The report on each file, and the parts of the chain that they have, in their order.
+    /// Returns the report on each file, and the parts of the chain that they have, in their order.
     pub fn finish(mut self) -> (Report, Vec<Segment>) {
         let spanned = self.numbers.finish(&mut self.report);
         for (at, segment) in self.segments.iter_mut().enumerate() {

@@ -171,7 +171,7 @@ impl Trial {
     ) -> Result<BTreeSet<String>> {
         let mut denied = BTreeSet::new();
         let mut take = |record: &Record| {
-            // What became of this node's grants is of no other's.
+            // Events, such as a changed grant, are about this trial's node only.
             if record.is_event() {
                 return Ok(());
             }

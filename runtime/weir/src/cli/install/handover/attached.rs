@@ -42,7 +42,7 @@ impl Known {
         self.cached.len()
     }
 
-    /// The addresses of all attachments but one.
+    /// Returns the addresses of all attachments but one.
     pub fn addresses_of_others(&self, mark: &str) -> Vec<IpAddr> {
         let others = self.cached.iter().filter(|(other, _)| *other != mark);
         let results = others.filter_map(|(_, cached)| {
@@ -55,7 +55,7 @@ impl Known {
             .collect()
     }
 
-    /// The attachment of a mark. Errors: why it cannot be handed over.
+    /// Returns the attachment of a mark. Errors: why it cannot be handed over.
     pub fn attached(
         &self,
         mark: &str,
@@ -160,7 +160,7 @@ impl Attached {
         is_cached && attachment.is_ok_and(|attachment| has_interface(&attachment))
     }
 
-    /// The configurations of the list's plugins of a type.
+    /// Returns the configurations of the list's plugins of a type.
     pub fn configs(&self, plugin: &str) -> Result<Vec<PluginConfig>> {
         let all = self.list.plugins.iter();
         let own = all.filter(|config| config.plugin_type() == plugin);
@@ -177,7 +177,7 @@ impl Attached {
         config.map_err(show)
     }
 
-    /// An ADD of the plugin that returns, with this configuration.
+    /// Returns the ADD call of the returning plugin, with this configuration.
     pub fn add<'a>(&'a self, config: &'a PluginConfig) -> NativeCall<'a> {
         NativeCall {
             plugin: config.plugin_type(),
@@ -189,7 +189,7 @@ impl Attached {
         }
     }
 
-    /// What the returning plugin makes for it.
+    /// Returns what the returning plugin makes for it.
     pub fn made_by(&self, plugin: &str) -> RemoveReference {
         RemoveReference {
             plugin: plugin.to_owned(),

@@ -53,7 +53,7 @@ impl<'a> Kernel<'a> {
         })
     }
 
-    /// The same by another function than [`perform`].
+    /// Returns the same by another function than [`perform`].
     pub fn perform_with<A>(
         &mut self,
         invocation: &Invocation,

@@ -40,7 +40,7 @@ pub fn owned(kernel: &mut Kernel<'_>, tables: &[OwnTable]) -> Result<Owned> {
     Ok(owned)
 }
 
-/// The chains of a table with rules, or a policy, of an administrator.
+/// Returns the chains of a table with rules, or a policy, of an administrator.
 pub fn administrators(kernel: &mut Kernel<'_>, table: &OwnTable) -> Result<Vec<String>> {
     let is_admins = |chain: &str| table.plugin() == "firewall" && !FIREWALL_CHAINS.contains(&chain);
     without_permit::administrators(kernel.namespaces().host(), table, is_admins).context(READ)

@@ -132,6 +132,15 @@ struct HostPort {
     /// The only address of the host at which it is mapped.
     #[serde(rename = "hostIP")]
     host_ip: Option<String>,
+    /// The container that mapped the same port later, and has it now.
+    taken_by: Option<String>,
+}
+
+impl HostPort {
+    fn is_same(&self, other: &Self) -> bool {
+        let port = |one: &Self| (one.host_port, one.protocol.clone(), one.host_ip.clone());
+        port(self) == port(other)
+    }
 }
 
 impl fmt::Display for HostPort {
@@ -139,7 +148,36 @@ impl fmt::Display for HostPort {
         if let Some(ip) = &self.host_ip {
             write!(f, "{ip}:")?;
         }
-        write!(f, "{}/{}", self.host_port, self.protocol)
+        write!(f, "{}/{}", self.host_port, self.protocol)?;
+        match &self.taken_by {
+            Some(container) => write!(f, " (taken by {})", shortened(container)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn shortened(container_id: &str) -> String {
+    container_id.chars().take(SHORT_ID).collect()
+}
+
+/// Notes which ports another attachment has mapped later: of several, the last one gets the packets.
+fn note_taken(all: &mut [Shown]) {
+    let mapped: Vec<(HostPort, Option<SystemTime>, String)> = all
+        .iter()
+        .flat_map(|one| {
+            let ports = one.host_ports.iter().cloned();
+            ports.map(|port| (port, one.since, one.container_id.clone()))
+        })
+        .collect();
+    for one in all {
+        let since = one.since;
+        for port in &mut one.host_ports {
+            let later = mapped.iter().filter(|(other, mapped, _)| {
+                port.is_same(other) && since.is_some() && *mapped > since
+            });
+            let last = later.max_by_key(|(_, mapped, _)| *mapped);
+            port.taken_by = last.map(|(_, _, container)| container.clone());
+        }
     }
 }
 
@@ -173,6 +211,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer> {
         .map(of_lease)
         .collect();
     shown.extend(stale);
+    note_taken(&mut shown);
     shown.retain(|one| arguments.passes(one));
     shown.sort_by(|one, other| key(one).cmp(&key(other)));
     unused.iter().for_each(|why| complain(why));
@@ -243,7 +282,7 @@ fn print(shown: &[Shown]) {
         let since = one.since.and_then(timestamp);
         [
             one.network.clone(),
-            one.container_id.chars().take(SHORT_ID).collect(),
+            shortened(&one.container_id),
             or_dash(pod.map_or(String::new(), |pod| {
                 format!("{}/{}", pod.namespace, pod.name)
             })),
@@ -273,4 +312,56 @@ fn print(shown: &[Shown]) {
 fn listed(all: &[impl fmt::Display]) -> String {
     let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
     texts.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attached(container_id: &str, second: u64, ports: &[(u16, &str, Option<&str>)]) -> Shown {
+        let port = |(host_port, protocol, ip): &(u16, &str, Option<&str>)| HostPort {
+            host_port: *host_port,
+            container_port: Some(80),
+            protocol: (*protocol).to_owned(),
+            host_ip: ip.map(str::to_owned),
+            taken_by: None,
+        };
+        Shown {
+            network: "pods".to_owned(),
+            container_id: container_id.to_owned(),
+            pod: None,
+            interface: Some("eth0".to_owned()),
+            addresses: Vec::new(),
+            host_ports: ports.iter().map(port).collect(),
+            since: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(second)),
+            state: State::Attached,
+            file: None,
+        }
+    }
+
+    #[test]
+    fn a_port_that_was_mapped_twice_is_the_last_ones() {
+        let mut all = [
+            attached(
+                "one",
+                1,
+                &[(8080, "tcp", None), (53, "udp", Some("192.0.2.1"))],
+            ),
+            attached(
+                "two",
+                2,
+                &[(8080, "tcp", None), (53, "udp", Some("192.0.2.2"))],
+            ),
+            attached(
+                "three",
+                3,
+                &[(8080, "udp", None), (8080, "tcp", Some("192.0.2.1"))],
+            ),
+        ];
+        note_taken(&mut all);
+        let texts = all.each_ref().map(|one| listed(&one.host_ports));
+        assert_eq!(texts[0], "8080/tcp (taken by two),192.0.2.1:53/udp");
+        assert_eq!(texts[1], "8080/tcp,192.0.2.2:53/udp");
+        assert_eq!(texts[2], "8080/udp,192.0.2.1:8080/tcp");
+    }
 }

@@ -204,6 +204,7 @@ fn host_port(mapping: &Value) -> Option<HostPort> {
         container_port: mapping.container_port,
         protocol,
         host_ip: Some(mapping.host_ip).filter(|ip| !ip.is_empty()),
+        taken_by: None,
     })
     .filter(|port| port.host_port != 0)
 }

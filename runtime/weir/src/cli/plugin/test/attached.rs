@@ -39,8 +39,8 @@ impl Attached {
         })
     }
 
-    /// The interfaces of the result that have no name or do not exist, in words. Those that are no links of the kernel, because
-    /// they stand for a socket or for a device in the hands of another driver, need not exist.
+    /// Returns the interfaces of the result that have no name or do not exist, in words. Those that are not links of
+    /// the kernel, because they stand for a socket or for a device in the hands of another driver, need not exist.
     pub fn wrong(&self) -> Vec<String> {
         let interfaces = self.result.interfaces.iter().enumerate();
         let wrong = interfaces.filter_map(|(index, interface)| {

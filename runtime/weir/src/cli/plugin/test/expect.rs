@@ -41,7 +41,7 @@ struct Document {
 pub struct Expected {
     path: PathBuf,
     text: String,
-    /// None if it is to be written anew.
+    /// None if it is to be written again.
     document: Option<Document>,
     /// With `--update`, until it is written.
     to_write: Option<File>,

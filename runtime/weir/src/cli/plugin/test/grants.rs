@@ -36,7 +36,7 @@ struct Given {
 }
 
 impl Grants {
-    /// The given ones. The component's is otherwise the one beside the configuration, or one of nothing.
+    /// Returns the given ones. The component's is otherwise the one beside the configuration, or one of nothing.
     ///
     /// Errors: a document that is not valid, or of another plugin; several of one plugin.
     pub fn read(arguments: &Arguments, settings: &Settings, plugin: &str) -> Result<Self> {
@@ -85,17 +85,17 @@ impl Grants {
         self.of(&self.plugin)
     }
 
-    /// The file of the component's grant, if it has one.
+    /// Returns the file of the component's grant, if it has one.
     pub fn file(&self) -> Option<&Path> {
         self.own()?.file.as_deref()
     }
 
-    /// The file in which the component's grant is, or would be.
+    /// Returns the file in which the component's grant is, or would be.
     pub fn place(&self) -> &Path {
         self.file().unwrap_or(&self.beside)
     }
 
-    /// The limits of the component's grant.
+    /// Returns the limits of the component's grant.
     pub fn limits(&self) -> Limits {
         let own = self.own();
         own.map_or_else(Limits::default, |own| own.document.spec.limits.clone())
@@ -112,7 +112,7 @@ impl Grants {
         });
     }
 
-    /// The plugins of the network that run the component as their IPAM plugin, and whose grant was not given.
+    /// Returns the plugins of the network that run the component as their IPAM plugin, and whose grant was not given.
     pub fn widened(&self, list: &NetworkConfigList) -> Vec<String> {
         let plugins = list.plugins.iter();
         let running = plugins.filter(|plugin| plugin.ipam_type() == Some(&self.plugin));

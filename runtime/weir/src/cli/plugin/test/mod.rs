@@ -72,7 +72,7 @@ pub struct Arguments {
     /// Compare the result and the changes of ADD with those in this file.
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
-    /// Write what came of ADD into the file of `--expect`, if all else of the test passes.
+    /// Write the result and the changes of ADD to the file of `--expect`, if the rest of the test passes.
     #[arg(long, env = UPDATE, value_parser = FalseyValueParser::new(), hide_env_values = true)]
     update: bool,
     /// Run it with everything allowed, and print a grant of what it needs, under which the same test

@@ -105,7 +105,7 @@ impl NodeState {
         }
     }
 
-    /// The links of the host, then those of the container, in the order in which they were made.
+    /// Returns the links of the host, then those of the container, in the order in which they were made.
     pub fn links(&self) -> impl Iterator<Item = (&'static str, &Link)> {
         self.links.iter().map(|(place, link)| (*place, link))
     }
@@ -118,7 +118,7 @@ impl NodeState {
         })
     }
 
-    /// The differences to the state before.
+    /// Returns the differences to the state before.
     pub fn changes_since(&self, before: &Self) -> Changes {
         let parameters = self.changed_parameters(before).into_iter();
         let of_new_links = self.own_parameters(before);
@@ -131,7 +131,7 @@ impl NodeState {
         changes
     }
 
-    /// The differences to the state before that remain, except what may stay.
+    /// Returns the differences to the state before that remain, except what may stay.
     pub fn residue_since(&self, before: &Self, keeps: &[Pattern]) -> Residue {
         let is_kept = |line: &String| keeps.iter().any(|pattern| pattern.matches(line));
         let left = self.beyond(before).chain(self.changed_parameters(before));

@@ -16,15 +16,15 @@ const NETNS: &str = "{netns}";
 pub struct Placeholders(Vec<(String, String)>);
 
 impl Placeholders {
-    /// Those after an ADD: `veth{1}` for the first generated name of that prefix, in the order in which links were made, those of
-    /// the host first, and `{mac of container eth0}`.
+    /// Returns those after an ADD: `veth{1}` for the first generated name of that prefix, in the order in which links
+    /// were made, those of the host first, and `{mac of container eth0}`.
     pub fn of(attached: &Attached) -> Self {
         let mut all = Self::of_links(&attached.state);
         all.0.insert(0, (NETNS.to_owned(), attached.netns.clone()));
         all
     }
 
-    /// The same of the links in a state, without the container's path.
+    /// Returns the same of the links in a state, without the container's path.
     pub fn of_links(state: &NodeState) -> Self {
         let mut all: Vec<(String, String)> = Vec::new();
         let mut names: Vec<(String, String)> = Vec::new();
@@ -87,7 +87,7 @@ fn replace_words(text: &str, old: &str, new: &str) -> String {
     replaced + rest
 }
 
-/// The value with each text in it replaced.
+/// Returns the value with each text in it replaced.
 pub fn in_texts(value: &Value, replace: &dyn Fn(&str) -> String) -> Value {
     match value {
         Value::String(text) => Value::String(replace(text)),

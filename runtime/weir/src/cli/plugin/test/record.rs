@@ -21,7 +21,7 @@ pub struct Line {
     fields: Map<String, Value>,
 }
 
-/// A record in one line, with the plugin's name if it is not `plugin`'s.
+/// Returns a record in one line, with the plugin's name if it is not `plugin`'s.
 pub fn sentence(record: &Record, plugin: &str) -> String {
     let mut sentence = format!("{:<7} ", record.verdict.word());
     if record.subject.plugin != plugin {
@@ -42,7 +42,7 @@ impl Line {
         self.plugin == plugin
     }
 
-    /// The text of the message and the fields, with a space for each end of a line, which the log has escaped.
+    /// Returns the text of the message and the fields, with a space for each end of a line, which the log has escaped.
     pub fn in_one_line(&self) -> String {
         let fields = self.fields.values().filter_map(Value::as_str);
         let texts = [self.message.as_str()].into_iter().chain(fields);
@@ -80,7 +80,8 @@ impl Logs {
         Ok(logs)
     }
 
-    /// The records and lines since the last call. Events are left out: the step says whether the plugin was run.
+    /// Returns the records and lines since the last call. Events are left out: the step says whether the plugin was
+    /// run.
     pub fn new_records(&mut self) -> Result<(Vec<Record>, Vec<Line>)> {
         let mut records = Vec::new();
         let mut take = |record: &Record| {

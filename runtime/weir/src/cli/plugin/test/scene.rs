@@ -13,7 +13,7 @@ pub struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// The path of the container's network namespace.
+    /// Returns the path of the container's network namespace.
     pub fn netns(&self) -> String {
         self.container.netns().to_string_lossy().into_owned()
     }
@@ -27,7 +27,7 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// What has changed since the last call.
+    /// Returns what has changed since the last call.
     pub fn changes(&mut self) -> Result<Changes> {
         let now = NodeState::of(self.node, self.container).context("read the namespaces")?;
         let changes = now.changes_since(&self.state);

@@ -59,8 +59,8 @@ impl<'de> Deserialize<'de> for Glob {
 }
 
 impl Settings {
-    /// The options of the command line, and for those that are not given the ones of the file. An option takes the place of
-    /// a key as a whole.
+    /// Returns the options of the command line, and for those that are not given the ones of the file. An option takes
+    /// the place of a key as a whole.
     ///
     /// Errors: a file that cannot be read or is not valid, with line and column of each mistake.
     pub fn of(arguments: &Arguments) -> Result<Self> {

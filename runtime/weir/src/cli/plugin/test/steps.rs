@@ -225,12 +225,12 @@ impl Step {
         self.command == "ADD"
     }
 
-    /// The operations of all plugins in it.
+    /// Returns the operations of all plugins in it.
     pub fn operations(&self) -> &[Record] {
         &self.operations
     }
 
-    /// The operations of a plugin in it.
+    /// Returns the operations of a plugin in it.
     pub fn operations_of<'s>(&'s self, plugin: &'s str) -> impl Iterator<Item = &'s Record> {
         self.operations
             .iter()

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use weir_grant::document::{API_VERSION, Digest, KIND, Metadata, PluginReference, Spec};
 use weir_grant::link::Requirement;
-use weir_grant::operation_names::named;
+use weir_grant::operation_names::by_name;
 use weir_grant::pattern::Pattern;
 use weir_grant::query::{Need, Query};
 use weir_grant::{Capabilities, Document};
@@ -151,7 +151,7 @@ fn read(link: &Requirement) -> Option<Box<dyn Query>> {
         ("name", &link.name),
     ];
     let fields = fields.map(|(field, value)| (field.to_owned(), value.to_owned()));
-    named("link.get", &fields).ok()
+    by_name("link.get", &fields).ok()
 }
 
 fn document(plan: &Plan, capabilities: Capabilities, digest: Option<Digest>) -> Result<Document> {
@@ -203,7 +203,7 @@ mod tests {
         let fields: Vec<(String, String)> = fields.iter().map(owned).collect();
         Recorded {
             invocation: Invocation::default(),
-            operation: named(name, &fields).unwrap_or_else(|why| panic!("{why}")),
+            operation: by_name(name, &fields).unwrap_or_else(|why| panic!("{why}")),
         }
     }
 

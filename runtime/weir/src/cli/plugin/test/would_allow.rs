@@ -38,7 +38,7 @@ pub struct InForce {
 }
 
 impl InForce {
-    /// Those on the node, where the grant of `plugin` stands for `file`.
+    /// Returns those on the node, where the grant of `plugin` stands for `file`.
     pub fn of_node(paths: &Paths, plugin: &str, file: PathBuf) -> Result<Self> {
         let all = survey_grants(paths).map_err(show)?;
         Ok(Self {
@@ -53,12 +53,12 @@ impl InForce {
         })
     }
 
-    /// An error's text with the author's file in the place of its copy.
+    /// Returns an error's text with the author's file in the place of its copy.
     pub fn name_file(&self, text: &str) -> String {
         text.replace(&self.copy, &self.file.display().to_string())
     }
 
-    /// What would allow each denied operation.
+    /// Returns what would allow each denied operation.
     pub fn would_allow(&self, operations: &[Record]) -> Vec<WouldAllow> {
         let mut known = BTreeSet::new();
         let mut is_new = |r: &Record| {

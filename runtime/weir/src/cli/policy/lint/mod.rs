@@ -140,7 +140,7 @@ fn of_networks(document: &Document) -> Vec<Remark> {
     findings
 }
 
-/// Networks that let whoever writes a configuration use a plugin that did not come with weir.
+/// Networks whose authors may use a plugin that did not come with weir.
 fn every_network(document: &Document) -> Vec<Remark> {
     let globs: Vec<String> = document.networks().collect();
     let all = [

@@ -65,7 +65,7 @@ fn every_veth(rule: &RuleFields) -> Option<Remark> {
     Some(warning("every-veth", text))
 }
 
-/// Whether a glob matches veths whoever they belong to.
+/// Whether a glob matches veths of any owner.
 fn is_any_veth(name: &str) -> bool {
     is_glob(name) && !name.contains('{') && globs_meet(name, HOST_VETH)
 }

@@ -7,6 +7,7 @@ use weir_grant::field::{Field, Networks, Texts};
 use weir_grant::pattern::{glob_covers, is_glob};
 use weir_grant::phrase::joined;
 use weir_grant::rule::RuleFields;
+use weir_grant::sysctl::disabled_protection;
 use weir_grant::{Capability, Verb};
 
 use super::others::ALL_LINKS;
@@ -72,7 +73,10 @@ pub(super) fn overbroad(rule: &RuleFields) -> Vec<Remark> {
     findings.extend(wide_links(rule));
     findings.extend(wide_networks(rule));
     match rule.capability {
-        Capability::Sysctl => findings.extend(wide_keys(rule)),
+        Capability::Sysctl => {
+            findings.extend(wide_keys(rule));
+            findings.extend(protections(rule));
+        }
         Capability::Firewall => findings.extend(wide_firewall(rule)),
         Capability::Store => {
             findings.extend(wide_directories(rule));
@@ -197,6 +201,30 @@ fn wide_keys(rule: &RuleFields) -> Vec<Remark> {
     found.filter(|remark| !is_bounded(remark)).collect()
 }
 
+/// Parameters of the host that protect it, and a value with which they do not.
+fn protections(rule: &RuleFields) -> Vec<Remark> {
+    if !on_host(rule) || !rule.verbs().contains(&Verb::Write) {
+        return Vec::new();
+    }
+    let any = Texts::from([String::new()]);
+    let values = rule.get("values").unwrap_or(&any);
+    let keys = rule.get("keys").into_iter().flatten();
+    let found = keys.filter_map(|key| {
+        let mut disabled = values
+            .iter()
+            .filter_map(|value| Some((value, disabled_protection(key, value)?)));
+        let (value, which) = disabled.next()?;
+        let to = if value.is_empty() {
+            String::new()
+        } else {
+            format!(" to `{value}`")
+        };
+        let text = format!("it may set `{key}`{to} on the host, which {which}");
+        Some(warning("disables-protection", text))
+    });
+    found.collect()
+}
+
 /// A key of the host with a wildcard for a whole part of it.
 fn wide_key(key: &str) -> Option<Remark> {
     let parts: Vec<&str> = key.split('.').collect();
@@ -246,7 +274,7 @@ fn stands_for_all(part: &str) -> impl Iterator<Item = &'static str> {
     all.filter(move |word| !own.contains('{') && glob_covers(&own, word))
 }
 
-/// Connections of the host, whoever they belong to.
+/// Connections of the host, of any owner.
 fn every_connection(rule: &RuleFields) -> Option<Remark> {
     if !on_host(rule) || rule.get("ports").is_some() {
         return None;
@@ -330,7 +358,7 @@ fn wide_files(rule: &RuleFields) -> Vec<Remark> {
         let system = SYSTEM.iter().find(|system| file.starts_with(system));
         if let Some(system) = system.filter(|_| !is_resolvers && !is_cnis) {
             let text = format!(
-                "`{}` is in `{system}`, of which plugins need little more than resolver configurations",
+                "`{}` is in `{system}`, where plugins need little more than resolver configurations",
                 file.display()
             );
             findings.push(warning("system-file", text));

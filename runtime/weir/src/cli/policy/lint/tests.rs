@@ -91,8 +91,16 @@ fn each_remark_is_made() {
             "route[0] any-destination",
         ),
         (
-            "{ sysctl: [{ namespace: host, keys: [net.ipv4.conf.*.rp_filter], values: [\"0\"] }] }",
+            "{ sysctl: [{ namespace: host, keys: [net.ipv4.conf.*.arp_filter], values: [\"0\"] }] }",
             "sysctl[0] every-link",
+        ),
+        (
+            "{ sysctl: [{ namespace: host, keys: [net.ipv4.tcp_syncookies], values: [\"1\", \"0\"] }] }",
+            "sysctl[0] disables-protection",
+        ),
+        (
+            "{ sysctl: [{ namespace: host, keys: [net.bridge.bridge-nf-call-iptables], values: [\"0\"] }] }",
+            "sysctl[0] disables-protection",
         ),
         (
             "{ sysctl: [{ namespace: host, keys: [kernel.hostname], values: [\"0\"] }] }",
@@ -145,7 +153,7 @@ fn each_remark_is_made() {
             "address[0] every-address",
         ),
         (
-            "{ sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.?*.rp_filter\"], values: [\"0\"] }] }",
+            "{ sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.?*.arp_filter\"], values: [\"0\"] }] }",
             "sysctl[0] every-link",
         ),
         (
@@ -157,11 +165,11 @@ fn each_remark_is_made() {
             "sysctl[0] every-key",
         ),
         (
-            "{ sysctl: [{ namespace: host, keys: [\"net.*.conf.cni0.rp_filter\"], values: [\"0\"] }] }",
+            "{ sysctl: [{ namespace: host, keys: [\"net.*.conf.cni0.arp_filter\"], values: [\"0\"] }] }",
             "sysctl[0] every-key",
         ),
         (
-            "{ sysctl: [{ namespace: host, keys: [net.ipv4.conf.all.rp_filter], values: [\"0\"] }] }",
+            "{ sysctl: [{ namespace: host, keys: [net.ipv4.conf.all.arp_filter], values: [\"0\"] }] }",
             "sysctl[0] every-link",
         ),
         (
@@ -169,7 +177,7 @@ fn each_remark_is_made() {
             "sysctl[0] every-link",
         ),
         (
-            "{ sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.veth*.rp_filter\"], values: [\"0\"] }] }",
+            "{ sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.veth*.arp_filter\"], values: [\"0\"] }] }",
             "sysctl[0] every-veth",
         ),
         (
@@ -274,11 +282,11 @@ fn narrow_rules_are_left_alone() {
         "{ store: [{ files: [/etc/resolv.conf, /run/systemd/resolve/stub-resolv.conf, /etc/cni/a.conf] }] }",
         "{ conntrack: [{ namespace: host, protocols: [udp], ports: [53] }] }",
         "{ conntrack: [{ namespace: container }] }",
-        "{ sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.veth*.rp_filter\"], values: [\"0\"], owners: [network] }] }",
-        "{ sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.*.rp_filter\"], values: [\"0\"], owners: [attachment] }] }",
-        "{ sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.br-*.rp_filter\"], values: [\"0\"] }] }",
-        "{ sysctl: [{ namespace: container, keys: [net.ipv4.conf.all.rp_filter], values: [\"0\"] }] }",
-        "{ sysctl: [{ namespace: host, keys: [net.ipv4.conf.all.rp_filter], verbs: [read] }] }",
+        "{ sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.veth*.arp_filter\"], values: [\"0\"], owners: [network] }] }",
+        "{ sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.*.arp_filter\"], values: [\"0\"], owners: [attachment] }] }",
+        "{ sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.br-*.arp_filter\"], values: [\"0\"] }] }",
+        "{ sysctl: [{ namespace: container, keys: [net.ipv4.conf.all.arp_filter], values: [\"0\"] }] }",
+        "{ sysctl: [{ namespace: host, keys: [net.ipv4.conf.all.arp_filter], verbs: [read] }] }",
         "{ link: [{ namespace: host, kinds: [veth], verbs: [create, read] }] }",
         "{ link: [{ namespace: host, kinds: [veth], owners: [attachment], verbs: [update] }] }",
         "{ link: [{ namespace: host, kinds: [veth], names: [\"veth-blue-*\", \"veth{containerid}\", veth1], verbs: [update] }] }",

@@ -57,7 +57,7 @@ pub fn suggest(recorded: &[Recorded], networks: &[IpNet]) -> Result<Suggested, S
     suggest_for(&needs, networks)
 }
 
-/// The same for what must be allowed, each with its invocation.
+/// Returns the same for what must be allowed, each with its invocation.
 pub fn suggest_for(needs: &[(Need, &Invocation)], networks: &[IpNet]) -> Result<Suggested, String> {
     let mut without_rule = BTreeSet::new();
     let parts = parts(needs, networks, &mut without_rule);

@@ -13,7 +13,7 @@ pub(super) const MOST_NETWORKS: usize = 4;
 const WIDEST_IPV4: u8 = 8;
 const WIDEST_IPV6: u8 = 32;
 
-/// The networks of the addresses that an operation adds to links.
+/// Returns the networks of the addresses that an operation adds to links.
 pub fn networks_given(operation: &dyn Query) -> Vec<IpNet> {
     let needs = operation.needs().into_iter();
     let given = needs.filter_map(|need| match need {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use weir_grant::Decision;
-use weir_grant::operation_names::{named, recorded};
+use weir_grant::operation_names::{by_name, recorded};
 
 use super::networks::{MOST_NETWORKS, few};
 use super::*;
@@ -26,7 +26,7 @@ fn of(id: &str, operations: &[&str]) -> Vec<Recorded> {
             .collect();
         Recorded {
             invocation: invocation(id),
-            operation: named(name, &fields).unwrap_or_else(|why| panic!("{why}")),
+            operation: by_name(name, &fields).unwrap_or_else(|why| panic!("{why}")),
         }
     };
     operations.iter().map(one).collect()

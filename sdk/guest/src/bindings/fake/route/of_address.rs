@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::{HOST, LINK, LOCAL_TABLE, UNIVERSE};
-use crate::bindings::fake::state::{Held, Hop, Network, Way};
+use crate::bindings::fake::state::{Hop, LinkAddress, Network, Way};
 use crate::bindings::weir::cni::route::RouteKind;
 
 /// `RTPROT_KERNEL`.
@@ -15,7 +15,7 @@ const KERNEL: u8 = 2;
 const PRIORITY_OF_PREFIX: u32 = 256;
 
 /// Adds the routes of an address that its link is to have.
-pub(crate) fn of_new_address(network: &mut Network, new: &Held, no_prefix_route: bool) {
+pub(crate) fn of_new_address(network: &mut Network, new: &LinkAddress, no_prefix_route: bool) {
     let is_up = network.device(new.link).is_ok_and(|device| device.link.up);
     let own = local(network, new);
     put(network, own);
@@ -27,13 +27,13 @@ pub(crate) fn of_new_address(network: &mut Network, new: &Held, no_prefix_route:
 }
 
 /// Whether the link has an address of the same network.
-fn has_other_of(network: &Network, held: &Held) -> bool {
+fn has_other_of(network: &Network, held: &LinkAddress) -> bool {
     let mut others = network.addresses_of(held.link);
     others.any(|other| other.network() == held.network())
 }
 
 /// Whether an IPv4 address has its network from one that was there before.
-pub(crate) fn is_secondary(network: &Network, held: &Held) -> bool {
+pub(crate) fn is_secondary(network: &Network, held: &LinkAddress) -> bool {
     let before = network.addresses_of(held.link);
     let mut before = before.take_while(|other| *other != held);
     held.address.addr().is_ipv4() && before.any(|other| other.network() == held.network())
@@ -43,11 +43,11 @@ pub(crate) fn is_secondary(network: &Network, held: &Held) -> bool {
 pub(crate) fn of_link_up(network: &mut Network, link: u32) {
     let first = network.addresses_of(link);
     let first = first.filter(|held| !is_secondary(network, held));
-    let first: Vec<Held> = first.cloned().collect();
+    let first: Vec<LinkAddress> = first.cloned().collect();
     first.iter().for_each(|held| put_prefix(network, held));
 }
 
-fn put_prefix(network: &mut Network, held: &Held) {
+fn put_prefix(network: &mut Network, held: &LinkAddress) {
     let own = held.address.addr();
     let is_ipv6 = own.is_ipv6() && !own.is_loopback();
     if is_ipv6 || held.network() != IpNet::from(own) {
@@ -62,7 +62,7 @@ fn put(network: &mut Network, new: Way) {
 }
 
 /// Removes the routes of an address that is gone, and those that had it as their source.
-pub(crate) fn of_gone_address(network: &mut Network, gone: &Held) {
+pub(crate) fn of_gone_address(network: &mut Network, gone: &LinkAddress) {
     let own = gone.address.addr();
     if network
         .addresses
@@ -81,7 +81,7 @@ pub(crate) fn of_gone_address(network: &mut Network, gone: &Held) {
 }
 
 /// The source of packets from a further address of a network to itself is the first.
-fn local(network: &Network, held: &Held) -> Way {
+fn local(network: &Network, held: &LinkAddress) -> Way {
     let own = held.address.addr();
     let mut like = network.addresses_of(held.link);
     let first = like.find(|other| other.network() == held.network());
@@ -96,7 +96,7 @@ fn local(network: &Network, held: &Held) -> Way {
     }
 }
 
-fn prefix(held: &Held) -> Way {
+fn prefix(held: &LinkAddress) -> Way {
     let own = held.address.addr();
     let way = Way {
         source: Some(own).filter(IpAddr::is_ipv4),

@@ -11,16 +11,16 @@ const PANICKED: &str = "panicked at ";
 /// What it prints after the message.
 const NOTE: &str = "note: run with `RUST_BACKTRACE=1`";
 
-/// The last words of a plugin. The plugin chooses them.
+/// The last output of a plugin. The plugin chooses its text.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct LastWords {
+pub(crate) struct FinalOutput {
     /// `panicked at src/lib.rs:12:5: index out of bounds`, in one line.
     pub panic: Option<String>,
     /// The other text on standard error and output.
     pub rest: String,
 }
 
-impl LastWords {
+impl FinalOutput {
     /// Reads a plugin's log and its standard error.
     pub(crate) fn of(state: &State) -> Self {
         let printed = Self::printed(&state.standard_error());
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     fn printed(text: &str) -> (Option<String>, String) {
-        let words = LastWords::printed(text);
+        let words = FinalOutput::printed(text);
         (words.panic, words.rest)
     }
 

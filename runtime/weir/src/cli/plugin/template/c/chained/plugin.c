@@ -85,4 +85,4 @@ bool exports_weir_cni_commands_check(weir_request_t *request, weir_failure_t *fa
 }
 
 /* What `weir plugin inspect` and VERSION show: say what your plugin does. */
-WEIR_PLUGIN("{{name}}", "0.1.0", "Caps the MTU of a container's interface")
+WEIR_PLUGIN("{{name}}", "0.1.0", "{{description}}")

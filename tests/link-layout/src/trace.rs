@@ -1,0 +1,81 @@
+//! What `valgrind --tool=lackey --trace-mem=yes` writes.
+
+use std::collections::BTreeSet;
+use std::io::BufRead;
+use std::ops::Range;
+
+use anyhow::{Context, Result};
+
+/// The addresses that were executed, read or written, in units of eight bytes.
+pub struct Touched(BTreeSet<u64>);
+
+const UNIT: u64 = 8;
+
+impl Touched {
+    /// Reads a trace: `I ADDRESS,SIZE` for an instruction, `L`, `S` and `M` for a load, a store and both, with the address in
+    /// hexadecimal. Other lines are valgrind's own.
+    ///
+    /// Errors: it cannot be read; an address is not one.
+    pub fn read(mut trace: impl BufRead) -> Result<Self> {
+        let mut touched = BTreeSet::new();
+        let mut line = Vec::new();
+        while trace.read_until(b'\n', &mut line)? > 0 {
+            if let Some(access) = access(&line) {
+                let range = range(access).with_context(|| format!("not an access: `{access}`"))?;
+                touched.extend(range.start / UNIT..=(range.end - 1) / UNIT);
+            }
+            line.clear();
+        }
+        Ok(Self(touched))
+    }
+
+    /// Whether a byte of the range was touched, or one in the same unit.
+    pub fn any(&self, range: Range<u64>) -> bool {
+        let units = range.start / UNIT..range.end.div_ceil(UNIT);
+        self.0.range(units).next().is_some()
+    }
+}
+
+/// The address and size in a line. valgrind's own lines, and what the program printed, are none of those.
+fn access(line: &[u8]) -> Option<&str> {
+    let (kind, access) = line.split_at_checked(3)?;
+    let is_access = matches!(kind, b"I  " | b" L " | b" S " | b" M ");
+    std::str::from_utf8(access)
+        .ok()
+        .filter(|_| is_access)
+        .map(str::trim_end)
+}
+
+fn range(access: &str) -> Option<Range<u64>> {
+    let (address, size) = access.split_once(',')?;
+    let start = u64::from_str_radix(address, 16).ok()?;
+    let size: u64 = size.parse().ok().filter(|size| *size > 0)?;
+    Some(start..start.checked_add(size)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_access_touches_all_its_bytes() -> Result<()> {
+        let trace = "==12== Lackey\nI  04000000,3\n L 1ffeffe8,16\n";
+        let touched = Touched::read(trace.as_bytes())?;
+        for (range, expected) in [
+            (0x400_0000..0x400_0001, true),
+            (0x400_0008..0x400_0010, false),
+            (0x1ffe_fff7..0x1ffe_fff8, true),
+            (0x1ffe_fff8..0x1fff_0000, false),
+        ] {
+            assert_eq!(touched.any(range.clone()), expected, "{range:x?}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_damaged_access_is_an_error() {
+        for line in ["I  zz,3", "I  10", "I  10,0", " L ffffffffffffffff,8"] {
+            assert!(Touched::read(line.as_bytes()).is_err(), "{line}");
+        }
+    }
+}
