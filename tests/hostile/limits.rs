@@ -86,7 +86,7 @@ fn the_log_is_counted_to_the_last_byte() -> Result<()> {
         puppet.run(lines(), "")?.result();
         let written = log(&puppet.fixture)?;
         let last = written.last().context("a line")?;
-        let dropped = format!("{} lines exceeded the grant's limit", 4 - kept);
+        let dropped = format!("{} lines exceeded the grant's `limits.log`", 4 - kept);
         assert!(last.contains(&dropped), "{limit}: {written:#?}");
         assert_eq!(written.len(), kept + 1, "{limit}: {written:#?}");
     }

@@ -57,7 +57,7 @@ fn the_log_is_bounded() -> Result<()> {
     let log = log(&fixture);
     let last = log.last().expect("something is in the log");
     let dropped = format!(
-        "{} lines exceeded the grant's limit",
+        "{} lines exceeded the grant's `limits.log`",
         1000 - (log.len() - 1)
     );
     assert!(last["message"].to_string().contains(&dropped), "{last:#}");
