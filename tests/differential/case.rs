@@ -222,8 +222,7 @@ impl Case {
 
     /// Takes both sides through all steps, and returns what they agreed upon.
     pub(crate) fn compared(&self) -> Result<Steps> {
-        let containers = if self.is_brief { 1 } else { 2 };
-        let sides = Side::pair(containers)?;
+        let sides = Side::pair(self.containers())?;
         for side in &sides {
             self.prepare(side)?;
         }
@@ -238,6 +237,11 @@ impl Case {
         *story.steps.borrow_mut() = Steps::after(&story.before.borrow());
         story.tell()?;
         Ok(story.steps.into_inner())
+    }
+
+    /// How many containers the steps are about.
+    pub(crate) fn containers(&self) -> usize {
+        if self.is_brief { 1 } else { 2 }
     }
 
     pub(crate) fn prepare(&self, side: &Side) -> Result<()> {

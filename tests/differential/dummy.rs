@@ -35,29 +35,31 @@ fn of_version(version: &str) -> Case {
 }
 
 recorded_in_machine_cases! { "dummy":
-    version_0_1_0: of_version("0.1.0");
-    version_0_2_0: of_version("0.2.0");
-    version_0_3_0: of_version("0.3.0");
-    version_0_3_1: of_version("0.3.1");
-    version_0_4_0: of_version("0.4.0");
+    version_0_1_0: of_version("0.1.0").in_brief();
+    version_0_2_0: of_version("0.2.0").in_brief();
+    version_0_3_0: of_version("0.3.0").in_brief();
+    version_0_3_1: of_version("0.3.1").in_brief();
+    version_0_4_0: of_version("0.4.0").in_brief();
     version_1_0_0: of_version("1.0.0");
     // Debian's host-local knows no later version than 1.0.0.
     version_1_1_0: fixed(json!({
         "addresses": [{"address": "10.1.0.5/24", "gateway": "10.1.0.1"}],
         "routes": [{"dst": "192.0.2.0/24", "priority": 7}],
-    })).with("cniVersion", json!("1.1.0"));
-    a_fixed_address: fixed(json!({"addresses": [{"address": "10.1.0.5/25", "gateway": "10.1.0.1"}]}));
+    })).with("cniVersion", json!("1.1.0")).in_brief();
+    a_fixed_address: fixed(json!({"addresses": [{"address": "10.1.0.5/25", "gateway": "10.1.0.1"}]})).in_brief();
     a_fixed_address_of_each_family: fixed(json!({
         "addresses": [{"address": "10.1.0.5/24", "gateway": "10.1.0.1"}, {"address": "fd00:1::5/64"}],
         "routes": [{"dst": "0.0.0.0/0"}],
-    }));
-    ipv6_alone: host_local(json!({"subnet": "fd00:1::/64", "routes": [{"dst": "::/0"}]}));
+    })).in_brief();
+    ipv6_alone: host_local(json!({"subnet": "fd00:1::/64", "routes": [{"dst": "::/0"}]})).in_brief();
     ipv6_is_off_in_the_containers: host_local(json!({"subnet": "fd00:1::/64"}))
         .parameter("ipv6/conf/lo/disable_ipv6", "1")
-        .parameter("ipv6/conf/default/disable_ipv6", "1");
+        .parameter("ipv6/conf/default/disable_ipv6", "1")
+        .in_brief();
     dns_of_the_ipam_plugin:
         host_local(json!({"subnet": "10.1.0.0/24", "resolvConf": "/etc/resolv.conf"}))
-            .file("etc/resolv.conf", "nameserver 192.0.2.1\nsearch example.com\n");
+            .file("etc/resolv.conf", "nameserver 192.0.2.1\nsearch example.com\n")
+            .in_brief();
     an_exhausted_range: host_local(
         json!({"subnet": "10.1.0.0/24", "rangeStart": "10.1.0.5", "rangeEnd": "10.1.0.5"}),
     ).succeeds_once();

@@ -86,7 +86,7 @@ impl Case {
         let recorded: Recorded = serde_json::from_str(recorded)?;
         let steps = recorded.cases.get(name);
         let steps = steps.with_context(|| format!("`{name}` is not recorded"))?;
-        let side = Side::create(Whose::Weir, 2)?;
+        let side = Side::create(Whose::Weir, self.containers())?;
         self.prepare(&side)?;
         let asked = self.asked();
         let now = || Snapshot::take(&side).map(|now| reduced(&normalise::snapshot(&now, &asked)));
