@@ -288,3 +288,29 @@ fn the_page_says_whether_the_log_is_intact() -> Result<()> {
     assert_contains(&page, &[headline]);
     Ok(())
 }
+
+/// So does whoever reads records or counts.
+#[test]
+fn every_answer_from_a_changed_log_comes_with_a_warning() -> Result<()> {
+    let chained = Chained::with_records()?;
+    let log = chained.log();
+    let log = log.to_str().context("a name in UTF-8")?;
+    let warning = |words: &[&str]| -> Result<String> {
+        let output = chained.run(words)?;
+        Ok(String::from_utf8(output.stderr)?)
+    };
+    let answers: [&[&str]; 4] = [&[], &["--summary"], &["--unused"], &["--ecs"]];
+    const NOT_INTACT: &str = "weir: warning: the audit log is not intact: ";
+    for words in answers {
+        assert_eq!(warning(words)?, "", "{words:?}");
+    }
+    let mut lines = chained.lines()?;
+    lines.remove(2);
+    chained.set_lines(&lines)?;
+    for words in answers {
+        assert_contains(&warning(words)?, &[NOT_INTACT]);
+    }
+    // A file that was named may be a part of a log.
+    assert_lacks(&warning(&["--file", log])?, &[NOT_INTACT]);
+    Ok(())
+}

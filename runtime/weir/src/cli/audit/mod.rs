@@ -125,7 +125,18 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     } else {
         print(arguments, &files)?
     };
+    if arguments.file.is_empty() && arguments.html.is_none() {
+        warn_of_changes(&paths);
+    }
     Ok((!denied || !arguments.fail_on_denied).into())
+}
+
+/// Warns on standard error if the log of this node is not as it was written. The page says so itself.
+fn warn_of_changes(paths: &Paths) {
+    let chain = verify::of_node(paths);
+    if !chain.is_intact {
+        complain(&format!("warning: the audit log is {}", chain.text));
+    }
 }
 
 /// Prints what the grants allow beyond the records. Returns whether one of them is a denial.
