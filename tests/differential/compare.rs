@@ -13,32 +13,31 @@ pub fn differences(reference: &Value, weir: &Value) -> Vec<String> {
 
 fn compare(path: String, reference: &Value, weir: &Value, lines: &mut Vec<String>) {
     match (reference, weir) {
+        // Most of a state is the same.
+        (a, b) if a == b => {}
         (Value::Object(a), Value::Object(b)) => {
             let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             for key in keys {
-                let of = |map: &serde_json::Map<String, Value>| map.get(key).cloned();
-                compare_present(format!("{path}/{key}"), of(a), of(b), lines);
+                compare_present(format!("{path}/{key}"), a.get(key), b.get(key), lines);
             }
         }
         (Value::Array(a), Value::Array(b)) => {
             for index in 0..a.len().max(b.len()) {
-                let (a, b) = (a.get(index).cloned(), b.get(index).cloned());
-                compare_present(format!("{path}/{index}"), a, b, lines);
+                compare_present(format!("{path}/{index}"), a.get(index), b.get(index), lines);
             }
         }
-        (a, b) if a == b => {}
         (a, b) => lines.push(format!("{path}: reference {a}, weir {b}")),
     }
 }
 
 fn compare_present(
     path: String,
-    reference: Option<Value>,
-    weir: Option<Value>,
+    reference: Option<&Value>,
+    weir: Option<&Value>,
     lines: &mut Vec<String>,
 ) {
     match (reference, weir) {
-        (Some(a), Some(b)) => compare(path, &a, &b, lines),
+        (Some(a), Some(b)) => compare(path, a, b, lines),
         (Some(a), None) => lines.push(format!("{path}: reference {a}, weir nothing")),
         (None, Some(b)) => lines.push(format!("{path}: reference nothing, weir {b}")),
         (None, None) => {}

@@ -369,8 +369,9 @@ fn come_and_go(switch: &Switch, config: &Value, round: usize) -> Result<()> {
     }
     let known = with_previous(config, previous.as_ref());
     switch.cache_as(&id, COMES, &known)?;
-    // It lives for a moment: an ADD under way, which is not in the cache, is not handed over.
-    thread::sleep(Duration::from_millis(50));
+    // It lives for a moment, which grows: an ADD under way, which is not in the cache, is not handed over, and on a busy
+    // machine weir has to find the moment in between.
+    thread::sleep(Duration::from_millis(50 + 5 * round as u64));
     for plugin in plugins.iter().rev() {
         // The reference's fails once where its own chain is not there, and a runtime repeats it.
         let mut deletions = (0..3).map(|_| call("DEL", plugin, previous.as_ref()));

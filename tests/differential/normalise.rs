@@ -160,21 +160,21 @@ fn sorted(values: impl Iterator<Item = Value>) -> Vec<Value> {
 }
 
 fn parameters(space: &Space, roles: &Roles) -> Map<String, Value> {
-    let named = space.parameters.iter().map(|(path, value)| {
-        let parts = path.split('/').map(|part| roles.of_name(part));
-        (parts.collect::<Vec<_>>().join("/"), json!(value))
+    let directories = space.parameters.iter().map(|(directory, values)| {
+        let parts: Vec<_> = directory
+            .split('/')
+            .map(|part| roles.of_name(part))
+            .collect();
+        let mut values = values.clone();
+        values.retain(|name, _| !NEWER_PARAMETERS.contains(&name.as_str()));
+        (parts.join("/"), values.into())
     });
-    let named = named.filter(|(path, _)| !is_newer_parameter(path));
-    named.collect()
+    directories.collect()
 }
 
 /// What the reference sets of an interface since a later version, as weir does: `ndisc_notify` since 1.4.0, and
 /// `keep_addr_on_down` since 1.7.0.
-fn is_newer_parameter(path: &str) -> bool {
-    ["/ndisc_notify", "/keep_addr_on_down"]
-        .iter()
-        .any(|parameter| path.ends_with(parameter))
-}
+const NEWER_PARAMETERS: [&str; 2] = ["ndisc_notify", "keep_addr_on_down"];
 
 /// To the kernel, a link whose peer has the same index in the other namespace is down where it would be `LOWERLAYERDOWN`.
 fn chance_of_index(link: &mut Value) {

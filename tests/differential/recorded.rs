@@ -150,24 +150,28 @@ fn reduced(state: &Value) -> Value {
         links
             .filter_map(|(_, link)| link.as_object_mut())
             .for_each(|link| link.retain(|key, _| OF_LINK.contains(&key.as_str())));
-        retain_set(&mut space["parameters"]);
+        space["parameters"] = set_parameters(&space["parameters"]).into();
         // Which a kernel has from the start depends on the families that it is built with.
         space.as_object_mut().map(|space| space.remove("rules"));
     }
     state
 }
 
-/// Leaves of the parameters of a link those that are other than the namespace's default.
-fn retain_set(parameters: &mut Value) {
-    let all = parameters.clone();
-    if let Some(parameters) = parameters.as_object_mut() {
-        parameters.retain(
-            |path, value| match path.split('/').collect::<Vec<_>>()[..] {
-                [family, "conf", _, key] => all[format!("{family}/conf/default/{key}")] != *value,
-                _ => true,
-            },
-        );
+/// The parameters by their paths, and of those of a link the ones that are other than the namespace's default.
+fn set_parameters(directories: &Value) -> Map<String, Value> {
+    let mut set = Map::new();
+    for (directory, values) in directories.as_object().into_iter().flatten() {
+        let default = match directory.split('/').collect::<Vec<_>>()[..] {
+            [family, "conf", _] => &directories[format!("{family}/conf/default")],
+            _ => &Value::Null,
+        };
+        for (name, value) in values.as_object().into_iter().flatten() {
+            if default[name] != *value {
+                set.insert(format!("{directory}/{name}"), value.clone());
+            }
+        }
     }
+    set
 }
 
 /// What of `now` is other than before, by its path: the new value, or null where there is none any more.

@@ -6,9 +6,12 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::{Value, json};
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::Mode;
+use serde_json::{Map, Value, json};
 
 use crate::side::Side;
 
@@ -19,9 +22,9 @@ pub struct Space {
     pub routes: Vec<Value>,
     pub rules: Vec<Value>,
     pub neighbours: Vec<Value>,
-    /// Everything below `/proc/sys/net/ipv[46]/conf`, by its path there, and some of the whole
-    /// namespace.
-    pub parameters: BTreeMap<String, String>,
+    /// Everything below `/proc/sys/net/ipv[46]/conf`, and some of the whole namespace: what is in each directory, by the
+    /// directory's path below `/proc/sys/net`.
+    pub parameters: BTreeMap<String, Map<String, Value>>,
 }
 
 /// A node.
@@ -38,13 +41,16 @@ const QUESTIONS: &str = "address show\nroute show table all\nrule show\nneighbou
 /// The command whose answer is of one family, the other one.
 const OF_IPV6: &str = "rule show\n";
 
+/// Where parameters are, of the namespace of the thread that reads.
+const PARAMETERS: &str = "/proc/sys/net";
+
 /// The parameters of a whole namespace that plugins change.
 const OF_NAMESPACE: [&str; 5] = [
-    "ipv4/ip_forward",
-    "ipv4/ip_local_port_range",
-    "ipv4/tcp_keepalive_time",
-    "ipv4/tcp_retries1",
-    "ipv4/tcp_rmem",
+    "ip_forward",
+    "ip_local_port_range",
+    "tcp_keepalive_time",
+    "tcp_retries1",
+    "tcp_rmem",
 ];
 
 impl Snapshot {
@@ -106,32 +112,54 @@ fn ask_ip(options: &[&str], questions: &str) -> Result<Vec<Vec<Value>>> {
     Ok(lists)
 }
 
-fn parameters() -> Result<BTreeMap<String, String>> {
-    // Of the namespace of the thread that reads.
-    let root = Path::new("/proc/sys/net");
+fn parameters() -> Result<BTreeMap<String, Map<String, Value>>> {
+    static IPV4: OnceLock<Vec<String>> = OnceLock::new();
+    static IPV6: OnceLock<Vec<String>> = OnceLock::new();
     let mut parameters = BTreeMap::new();
-    for table in ["ipv4/conf", "ipv6/conf"] {
-        for link in fs::read_dir(root.join(table)).with_context(|| table.to_owned())? {
-            for parameter in fs::read_dir(link?.path())? {
-                let path = parameter?.path();
-                // A secret that was never set cannot be read.
-                if let Ok(value) = parameter_of(&path) {
-                    parameters.insert(path.strip_prefix(root)?.display().to_string(), value);
-                }
-            }
+    for (table, names) in [("ipv4/conf", &IPV4), ("ipv6/conf", &IPV6)] {
+        let links = names_in(&Path::new(PARAMETERS).join(table))?;
+        for link in links {
+            let directory = format!("{table}/{link}");
+            // The kernel gives all links the same parameters, and a list of them takes as long as their values.
+            let names = match names.get() {
+                Some(names) => names,
+                None => names.get_or_init(|| {
+                    names_in(&Path::new(PARAMETERS).join(&directory)).unwrap_or_default()
+                }),
+            };
+            let values = values(&directory, names)?;
+            parameters.insert(directory, values);
         }
     }
-    for path in OF_NAMESPACE {
-        parameters.insert(path.to_owned(), parameter_of(&root.join(path))?);
-    }
+    parameters.insert("ipv4".to_owned(), values("ipv4", &OF_NAMESPACE)?);
     Ok(parameters)
 }
 
-/// One read, since there are a hundred thousand in a run.
-fn parameter_of(path: &Path) -> Result<String> {
+fn names_in(directory: &Path) -> Result<Vec<String>> {
+    let entries = fs::read_dir(directory).with_context(|| directory.display().to_string())?;
+    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+    names.collect()
+}
+
+/// The values of these parameters in a directory. A secret that was never set cannot be read.
+fn values(directory: &str, names: &[impl AsRef<str>]) -> Result<Map<String, Value>> {
+    let directory = File::open(Path::new(PARAMETERS).join(directory))?;
+    let value = |name: &str| Some((name.to_owned(), value_of(&directory, name)?.into()));
+    let values = names.iter().filter_map(|name| value(name.as_ref()));
+    Ok(values.collect())
+}
+
+/// One short path and one read, since there are a hundred thousand in a run.
+fn value_of(directory: &File, name: &str) -> Option<String> {
     let mut buffer = [0; 128];
-    let length = File::open(path)?.read(&mut buffer)?;
-    Ok(String::from_utf8_lossy(&buffer[..length]).trim().to_owned())
+    let parameter = openat(
+        directory,
+        name,
+        OFlag::O_RDONLY | OFlag::O_CLOEXEC,
+        Mode::empty(),
+    );
+    let length = File::from(parameter.ok()?).read(&mut buffer).ok()?;
+    Some(String::from_utf8_lossy(&buffer[..length]).trim().to_owned())
 }
 
 fn files(root: &Path) -> Result<BTreeMap<String, Value>> {

@@ -48,7 +48,7 @@ mod later {
     use super::*;
 
     recorded_in_machine_cases! { "vrf":
-        a_default_route: red(json!({"subnet": "10.1.0.0/24", "routes": [{"dst": "0.0.0.0/0"}]})).in_brief();
+        a_default_route: red(json!({"subnet": "10.1.0.0/24", "routes": [{"dst": "0.0.0.0/0"}]}));
         routes_of_both_families: red(json!({
             "ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]],
             "routes": [
