@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// A request that a server got.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub struct Seen {
     pub method: String,
     /// With the query.
     pub path: String,
@@ -20,13 +20,13 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
     }
 }
 
 #[derive(Clone)]
-pub(super) struct Answer {
+pub struct Answer {
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: Vec<u8>,
@@ -39,11 +39,11 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn ok(body: &[u8]) -> Self {
+    pub fn ok(body: &[u8]) -> Self {
         Self::status(200).with_body(body)
     }
 
-    pub(super) fn status(status: u16) -> Self {
+    pub fn status(status: u16) -> Self {
         Self {
             status,
             headers: Vec::new(),
@@ -54,29 +54,29 @@ impl Answer {
         }
     }
 
-    pub(super) fn with_body(mut self, body: &[u8]) -> Self {
+    pub fn with_body(mut self, body: &[u8]) -> Self {
         self.body = body.to_vec();
         self.length = body.len();
         self
     }
 
-    pub(super) fn with(mut self, header: &'static str, value: impl Into<String>) -> Self {
+    pub fn with(mut self, header: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((header, value.into()));
         self
     }
 
     /// Sends no more than so many bytes of the body, and closes the connection.
-    pub(super) fn broken_off(mut self, after: usize) -> Self {
+    pub fn broken_off(mut self, after: usize) -> Self {
         self.body.truncate(after);
         self
     }
 
-    pub(super) fn stalling(mut self) -> Self {
+    pub fn stalling(mut self) -> Self {
         self.stalls = true;
         self
     }
 
-    pub(super) fn slowly(mut self, pause: Duration) -> Self {
+    pub fn slowly(mut self, pause: Duration) -> Self {
         self.pause = Some(pause);
         self
     }
@@ -105,7 +105,7 @@ impl Answer {
 }
 
 /// It ends when this is dropped.
-pub(super) struct Server {
+pub struct Server {
     pub address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
     stopped: Arc<AtomicBool>,
@@ -113,7 +113,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn start(answer: impl Fn(&Seen) -> Answer + Send + Sync + 'static) -> Self {
+    pub fn start(answer: impl Fn(&Seen) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound");
         let (seen, stopped) = (Arc::default(), Arc::new(AtomicBool::new(false)));
@@ -146,12 +146,12 @@ impl Server {
         }
     }
 
-    pub(super) fn seen(&self) -> Vec<Seen> {
+    pub fn seen(&self) -> Vec<Seen> {
         self.seen.lock().expect("not poisoned").clone()
     }
 
     /// The paths of the requests, without `/v2/plugins/labels/`.
-    pub(super) fn paths(&self) -> Vec<String> {
+    pub fn paths(&self) -> Vec<String> {
         let seen = self.seen().into_iter();
         seen.map(|seen| seen.path.replace("/v2/plugins/labels/", ""))
             .collect()
