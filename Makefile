@@ -57,6 +57,9 @@ PROFILED := $(if $(wildcard $(PROFILE)),-C profile-use=$(abspath $(PROFILE)) \
 LAYOUT := $(PROFILE:.profdata=.ld)
 LAID_OUT = WEIR_LINK_MAP=$(abspath target/$(ARCH).map) $(if $(wildcard $(LAYOUT)),WEIR_LINK_LAYOUT=$(abspath $(LAYOUT)))
 
+# What is published for authors of plugins, in the order in which the registry must get it.
+SDK := weir-cni weir-sdk-macros weir-sdk
+
 # A plugin without optimisation is built no sooner, and takes three times as long to compile ahead of time.
 SMALL := -C opt-level=s -C codegen-units=1 -C debug-assertions=off -C overflow-checks=off
 # $(call build-dev,TARGET,PACKAGES)
@@ -66,7 +69,7 @@ build-dev = $(call rustflags-of,$(1))="$(SMALL)" $(CARGO) build --locked --targe
 built = $(foreach name,$(3),target/$(1)/$(2)/$(subst -,_,$(name)).wasm)
 
 .PHONY: all help tools build profile demo plugins-dev dev test-build test test-some filter test-fast test-cluster cluster \
-	test-image fuzz bench docs lint install image clean
+	test-image fuzz bench docs lint install image sdk clean
 
 all: build
 
@@ -105,6 +108,12 @@ image: ## the image that installs weir on the nodes of a cluster (IMAGE, BUILDER
 	@$(if $(filter-out target/$(ARCH).profdata,$(PROFILE)),$(error PROFILE: the builder can use \
 		target/$(ARCH).profdata only: copy $(PROFILE) there))
 	DOCKER_BUILDKIT=1 $(BUILDER) build $(BUILD_FLAGS) -t $(IMAGE) .
+
+## What authors of plugins use.
+
+# `cargo publish` without `--dry-run` is the release's.
+sdk: tools ## the SDK's packages as the registry will get them, each built from its package alone
+	$(CARGO) publish --dry-run --locked $(addprefix -p ,$(SDK))
 
 ## The binary to try.
 

@@ -15,6 +15,7 @@ fn main() {
     // Thousands of relocations are read at every start. Packed, they are a thirtieth of the size.
     println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     lay_out();
+    check_release();
 
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let house = manifest
@@ -44,6 +45,17 @@ fn lay_out() {
     if let Ok(map) = env::var("WEIR_LINK_MAP") {
         println!("cargo::rustc-link-arg-bins=-Wl,-Map={map}");
     }
+}
+
+/// Checks that a release is built of its own sources (`cli/plugin/new.rs` says what a release is).
+fn check_release() {
+    println!("cargo::rerun-if-env-changed=WEIR_RELEASE");
+    let release = env::var("WEIR_RELEASE").unwrap_or_default();
+    let own = variable("CARGO_PKG_VERSION");
+    assert!(
+        release.is_empty() || release == own,
+        "WEIR_RELEASE is `{release}`, and these are the sources of {own}"
+    );
 }
 
 fn variable(name: &str) -> String {

@@ -5,7 +5,8 @@ use std::fs;
 use anyhow::Result;
 use weir_kit::assert_contains;
 
-use crate::Case;
+use crate::forged::Forged;
+use crate::{Case, User, text};
 
 #[test]
 fn an_artifact_is_saved_carried_and_loaded() -> Result<()> {
@@ -53,5 +54,23 @@ fn a_layout_that_was_changed_leaves_nothing() -> Result<()> {
         .user
         .failure(&["plugin", "save", &case.reference, "layout"])?;
     assert_contains(&error, &["save `", "not an empty directory"]);
+    Ok(())
+}
+
+/// `refused` changes one thing of it at a time.
+#[test]
+fn an_artifact_that_is_made_by_hand_is_let_in() -> Result<()> {
+    let user = User::new()?;
+    let component = fs::read(weir_kit::component("labels"))?;
+    let honest = Forged::of(&component);
+    let layout = user.path("layout");
+    honest.write(&layout)?;
+    user.json(&["plugin", "load", text(&layout)?, "loaded.wasm"])?;
+    let server = honest.serve()?;
+    let reference = format!("{}/plugins/labels:1.2.0", server.address);
+    user.json(&["plugin", "pull", &reference, "pulled.wasm"])?;
+    for file in ["loaded.wasm", "pulled.wasm"] {
+        assert_eq!(fs::read(user.file(file))?, component);
+    }
     Ok(())
 }

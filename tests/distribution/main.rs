@@ -3,7 +3,9 @@
 
 mod credentials;
 mod encryption;
+mod forged;
 mod layouts;
+mod refused;
 mod registry;
 mod signatures;
 mod transfers;

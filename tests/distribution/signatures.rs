@@ -45,7 +45,7 @@ fn by(signer: &str) -> Value {
 }
 
 /// Puts a policy in force. JSON is YAML.
-fn put_policy(user: &User, spec: &Value) -> Result<()> {
+pub fn put_policy(user: &User, spec: &Value) -> Result<()> {
     let policy = json!({ "apiVersion": "weir.dev/v1alpha1", "kind": "PluginPolicy", "spec": spec });
     let file = user.path("root").join("etc/weir/plugin-policy.yaml");
     Ok(fs::write(file, policy.to_string())?)

@@ -14,6 +14,7 @@ pub mod firewalld;
 pub mod gate;
 pub mod grants_used;
 pub mod guest;
+pub mod http_server;
 mod installed;
 pub mod kernel_peer;
 pub mod memory;

@@ -11,6 +11,7 @@ mod inspect;
 mod new;
 mod outcome;
 mod point_to_point;
+mod published;
 mod recorded;
 mod route_override;
 mod settings;

@@ -270,6 +270,19 @@ fn the_sdk_for_c_is_used_from_a_checkout() -> Result<()> {
     is_refused_in_c(&["--sdk", url], &["--language c", "`--sdk PATH`"])
 }
 
+/// The tests' binary is no release.
+#[test]
+fn without_a_source_the_sdk_is_that_of_the_checkout() -> Result<()> {
+    let node = Node::create()?;
+    let project = node.root().join("mine");
+    node.weir(&["plugin", "new", "mine", path(&project)?])?;
+    let manifest = fs::read_to_string(project.join("Cargo.toml"))?;
+    let sdk = house().canonicalize()?.join("sdk/guest");
+    let dependency = format!("\nweir-sdk = {{ path = \"{}\" }}\n", sdk.display());
+    assert_contains(&manifest, &[&dependency]);
+    Ok(())
+}
+
 #[test]
 fn a_project_is_written_only_where_there_is_nothing() -> Result<()> {
     let node = Node::create()?;

@@ -49,6 +49,8 @@ mod config;
 mod connection;
 mod credentials;
 mod error;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod layout;
 mod manifest;
 mod reference;

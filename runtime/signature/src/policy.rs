@@ -310,6 +310,16 @@ impl Policy {
         })
     }
 
+    /// Reads a policy that is in no file, for the fuzz targets.
+    #[cfg(fuzzing)]
+    pub fn parse(bytes: &[u8], paths: &Paths) -> Result<Self, Vec<Diagnostic>> {
+        Ok(Self {
+            path: paths.plugin_policy(),
+            spec: Some(parse(bytes)?),
+            paths: paths.clone(),
+        })
+    }
+
     /// A policy with one signer, for a command that names it.
     pub fn of(signer: Signer, trust_root: Option<&Path>, paths: &Paths) -> Self {
         Self {

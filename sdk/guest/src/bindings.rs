@@ -36,7 +36,7 @@ impl std::error::Error for OperationError {}
 #[allow(missing_docs, clippy::all)]
 mod generated {
     wit_bindgen::generate!({
-        path: "../../wit",
+        path: "wit",
         world: "plugin",
         pub_export_macro: true,
         default_bindings_module: "weir_sdk::bindings",

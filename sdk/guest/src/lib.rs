@@ -1,46 +1,9 @@
-//! What the author of a weir network plugin imports.
+#![doc = include_str!("../README.md")]
 //!
-//! A plugin is a type that implements [`Plugin`], exported with [`export!`] as the contract's interface `commands`, in
-//! a library of crate type `cdylib` built for `wasm32-wasip2`; or for `wasm32-unknown-unknown`, where it needs neither
-//! clocks nor random numbers and its core module is made a component afterwards:
+//! # Building blocks
 //!
-//! ```no_run
-//! use weir_sdk::link::{self, Changes};
-//! use weir_sdk::{AddResult, Error, Namespace, Plugin, Request, check};
-//!
-//! /// Names the container's interface in its alias.
-//! struct Alias;
-//!
-//! #[weir_sdk::config(rename_all = "camelCase", default)]
-//! #[derive(Default)]
-//! struct Config {
-//!     /// The alias.
-//!     alias: String,
-//! }
-//!
-//! impl Plugin for Alias {
-//!     type Config = Config;
-//!
-//!     fn add(request: Request<Config>) -> Result<AddResult, Error> {
-//!         let result = request.chained()?.clone();
-//!         let interface = request.container_interface()?;
-//!         let changes = Changes { alias: Some(request.config.alias), ..Changes::default() };
-//!         link::update(Namespace::Container, &interface, changes)?;
-//!         Ok(result)
-//!     }
-//!
-//!     fn check(request: Request<Config>) -> Result<(), Error> {
-//!         let interface = request.container_interface()?;
-//!         if interface.alias == request.config.alias {
-//!             return Ok(());
-//!         }
-//!         Err(check::wrong(format!("the alias of `{}` is `{}`", interface.name, interface.alias)))
-//!     }
-//! }
-//!
-//! weir_sdk::export!(Alias);
-//! # fn main() {}
-//! ```
+//! A plugin can also be built for `wasm32-unknown-unknown`, where it needs neither clocks nor random numbers and its core
+//! module is made a component afterwards.
 //!
 //! [`export!`] names the plugin after its library, and takes version and description from the package. `del` may be left
 //! out where nothing of `add` outlives the container's interface.

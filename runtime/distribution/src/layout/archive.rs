@@ -1,11 +1,12 @@
 //! A layout as a tar archive. Nothing of it is unpacked: its files are read into memory, those that a layout has.
 
 use std::collections::BTreeMap;
-use std::fs::{File, Permissions};
+use std::fs::{OpenOptions, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path};
 
+use nix::libc::O_NONBLOCK;
 use tar::{Archive, Builder, Entry, EntryType, Header};
 
 use super::super::error::{Error, Result};
@@ -16,8 +17,9 @@ use super::{BLOBS, Bytes, Files, INDEX_FILE, MARKER, parent};
 const MOST: u64 = MOST_COMPONENT + 4 * MOST_METADATA;
 
 /// The first bytes of compressed files.
-const COMPRESSED: [(&[u8], &str); 4] = [
+const COMPRESSED: [(&[u8], &str); 5] = [
     (&[0x1f, 0x8b], "gzip"),
+    (b"PK\x03\x04", "zip"),
     (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"),
     (b"BZh", "bzip2"),
     (b"\xfd7zXZ", "xz"),
@@ -55,7 +57,10 @@ pub(super) fn open(from: &Path) -> Result<Contents> {
         path: from.to_owned(),
         why,
     };
-    let file = File::open(from).map_err(failed)?;
+    let mut options = OpenOptions::new();
+    // A pipe without a writer is not waited for.
+    options.read(true).custom_flags(O_NONBLOCK);
+    let file = options.open(from).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     if !metadata.is_file() {
         return Err(wrong("it is neither a file nor a directory".to_owned()));
@@ -66,12 +71,11 @@ pub(super) fn open(from: &Path) -> Result<Contents> {
             metadata.len()
         )));
     }
-    let contents = contents(file.take(MOST)).map_err(wrong)?;
-    Ok(Contents(contents))
+    read(file.take(MOST)).map_err(wrong)
 }
 
 /// Reads what is not larger than [`MOST`].
-fn contents(mut archive: impl Read) -> Result<BTreeMap<String, Vec<u8>>, String> {
+pub(super) fn read(mut archive: impl Read) -> Result<Contents, String> {
     let mut start = Vec::new();
     let read = archive.by_ref().take(8).read_to_end(&mut start);
     read.map_err(|e| e.to_string())?;
@@ -100,7 +104,7 @@ fn contents(mut archive: impl Read) -> Result<BTreeMap<String, Vec<u8>>, String>
             return Err(format!("it has `{name}` twice"));
         }
     }
-    Ok(files)
+    Ok(Contents(files))
 }
 
 /// The name of a file that is a part of a layout; none for a directory, or a file that is not.

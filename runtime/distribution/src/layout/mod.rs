@@ -62,6 +62,16 @@ pub fn load(from: &Path) -> Result<Artifact> {
     read(&mut archive::open(from)?, wrong)
 }
 
+/// Loads the only artifact of an archive that is in memory.
+#[cfg(fuzzing)]
+pub(crate) fn of_archive(bytes: &[u8]) -> Result<Artifact> {
+    let wrong = |why: String| Error::Layout {
+        path: "archive".into(),
+        why,
+    };
+    read(&mut archive::read(bytes).map_err(wrong)?, wrong)
+}
+
 fn read(files: &mut impl Files, wrong: impl Fn(String) -> Error) -> Result<Artifact> {
     let marker = files.read(MARKER, MOST_METADATA).map_err(&wrong)?;
     let marker: Marker =

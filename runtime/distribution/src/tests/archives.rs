@@ -172,6 +172,7 @@ fn what_is_compressed_is_not_unpacked() {
     refused("zstd", b"\x28\xb5\x2f\xfd");
     refused("bzip2", b"BZh9");
     refused("xz", b"\xfd7zXZ\0");
+    refused("zip", b"PK\x03\x04");
 }
 
 #[test]
@@ -215,10 +216,11 @@ fn what_is_no_archive_is_refused() {
         &why(&place.path().join("missing.tar")),
         &["missing.tar", "No such file"],
     );
-    assert_contains(
-        &why(Path::new("/dev/zero")),
-        &["neither a file nor a directory"],
-    );
+    let pipe = place.path().join("pipe.tar");
+    mkfifo(&pipe, Mode::S_IRWXU).expect("a pipe");
+    for other in [Path::new("/dev/zero"), &pipe] {
+        assert_contains(&why(other), &["neither a file nor a directory"]);
+    }
 }
 
 /// Changes a file of an honest layout, and says why it is not loaded.

@@ -5,7 +5,6 @@ mod archives;
 mod downloads;
 mod manifests;
 mod secrets;
-mod server;
 mod signatures;
 mod uploads;
 
@@ -15,9 +14,10 @@ use std::time::Duration;
 use serde_json::Value;
 use weir_grant::Capability;
 use weir_grant::document::Digest;
+use weir_kit::assert_contains;
+use weir_kit::http_server::{Answer, Seen, Server};
 
 use super::*;
-use server::{Answer, Seen, Server};
 
 /// The content of the tests' component: nobody looks into it here.
 const COMPONENT: &[u8] = b"a component, of which a registry may send a part";
@@ -140,11 +140,4 @@ fn registry(server: &Server, options: Options) -> Registry {
 fn refused(server: &Server) -> String {
     let pulled = registry(server, options()).pull();
     pulled.expect_err("this must not be pulled").to_string()
-}
-
-#[track_caller]
-fn assert_contains(text: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(text.contains(part), "{part:?} is not in {text}");
-    }
 }

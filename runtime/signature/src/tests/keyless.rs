@@ -1,8 +1,6 @@
-//! Signatures by identities: Sigstore's own published ones, and those of an instance of the tests' own.
+//! Signatures by identities, of an instance of Sigstore that is the tests' own.
 
 use serde_json::Value;
-use sigstore_verify::trust_root::SIGSTORE_PRODUCTION_TRUSTED_ROOT;
-use weir_kit::assert_contains;
 use weir_kit::sigstore::{Identity, Sigstore};
 
 use super::*;
@@ -201,35 +199,4 @@ fn the_trust_root_is_read_as_carefully_as_the_policy() {
     }
     std::fs::remove_file(node.root.path().join(root)).expect("removed");
     node.refuses(&bundles, &["trusted_root.json", "No such file"]);
-}
-
-#[test]
-fn published_signatures_verify_as_published() {
-    let subject = [Subject::new("a.txt", include_bytes!("published/a.txt"))];
-    let bundle = Bundle::read(include_bytes!("published/keyless.sigstore.json"));
-    let bundle = bundle.expect("a bundle");
-    let keyless = Keyless {
-        identity: super::super::Identity::new(
-            "https://github.com/sigstore-conformance/extremely-dangerous-public-oidc-beacon/.github/workflows/extremely-dangerous-oidc-beacon.yml@refs/heads/*",
-        )
-        .expect("an identity"),
-        issuer: GITHUB.to_owned(),
-    };
-    let root = TrustRoot::parse(SIGSTORE_PRODUCTION_TRUSTED_ROOT).expect("a root");
-    let identity = bundle
-        .verify_keyless(&subject, &keyless, &root)
-        .expect("verified");
-    assert!(identity.ends_with("refs/heads/main"), "{identity}");
-
-    let other = TrustRoot::parse(include_str!("published/other-certificate-log.json"));
-    let refused = bundle.verify_keyless(&subject, &keyless, &other.expect("a root"));
-    assert_contains(
-        &refused.expect_err("not in its log").to_string(),
-        &["certificate timestamp"],
-    );
-    let unproved = Bundle::read(include_bytes!("published/no-log-entry.sigstore.json"));
-    let refused = unproved
-        .expect("a bundle")
-        .verify_keyless(&subject, &keyless, &root);
-    assert!(refused.is_err());
 }

@@ -1,5 +1,6 @@
 //! Signatures that are right, and those of somebody who wants a plugin to be installed that is not his to provide.
 
+mod conformance;
 mod keyless;
 mod keys;
 mod policies;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
+use semver::{Version, VersionReq};
 use serde::Serialize;
 use weir_grant::internal_grant;
 use weir_sandbox::Catalogue;
@@ -13,8 +14,20 @@ use weir_sandbox::Catalogue;
 use super::template::{Kind, Language, Project};
 use crate::cli::output::{Answer, Format, print_line, show};
 
-/// The default source of the SDK: the repository of this weir, if its `Cargo.toml` names one.
-const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
+/// What this weir was built as. `WEIR_RELEASE` is set where a release is built, and `build.rs` checks that it is the sources'
+/// version. Only a weir that is not released names the directory that it was built in.
+const BUILT: Built = match option_env!("WEIR_RELEASE") {
+    Some(version) if !version.is_empty() => Built::Release(version),
+    _ => Built::Checkout(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")),
+};
+
+/// What a weir was built as, by which its SDK is found.
+enum Built {
+    /// A release of this version, whose SDK is published under the same one.
+    Release(&'static str),
+    /// Anything else, in this checkout.
+    Checkout(&'static str),
+}
 
 #[derive(Args)]
 pub struct Arguments {
@@ -28,8 +41,9 @@ pub struct Arguments {
     /// What to write it in. C needs clang and a Rust toolchain.
     #[arg(long, value_enum, default_value_t = Language::Rust)]
     language: Language,
-    /// The source of the SDK: a checkout of weir, or the URL of its repository. For C, a checkout.
-    #[arg(long, value_name = "PATH|URL")]
+    /// The source of the SDK: a version in the registry, a checkout of weir, or the URL of its repository; for C, a checkout
+    /// [default: the version of this weir if it is released, otherwise the checkout that it was built in].
+    #[arg(long, value_name = "VERSION|PATH|URL")]
     sdk: Option<String>,
     #[command(flatten)]
     format: Format,
@@ -49,7 +63,10 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     check_name(name)?;
     let project = Project::of(arguments.kind, *language);
     check_type(name, &project)?;
-    let source = Source::find(arguments.sdk.as_deref())?;
+    let source = match &arguments.sdk {
+        Some(given) => Source::named(given)?,
+        None => Source::of(&BUILT)?,
+    };
     let sdk = match language {
         Language::Rust => source.of_dependency()?,
         Language::C => source.checkout()?,
@@ -120,7 +137,10 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Where the SDK comes from.
+#[derive(Debug, PartialEq, Eq)]
 enum Source {
+    /// Versions in cargo's registry, as cargo writes a requirement.
+    Registry(String),
     /// The URL of a repository.
     Repository(String),
     /// The directory `sdk/guest` of a checkout.
@@ -128,25 +148,35 @@ enum Source {
 }
 
 impl Source {
-    fn find(given: Option<&str>) -> Result<Self> {
-        let place = match given {
-            Some(place) => place,
-            None if REPOSITORY.is_empty() => bail!(
-                "the source of the SDK is unknown: give a checkout of weir, `--sdk PATH`, or the URL of its repository, \
-                 `--sdk URL`"
-            ),
-            None => REPOSITORY,
-        };
-        if place.contains("://") {
-            return Ok(Self::Repository(place.to_owned()));
+    /// The source for who names none.
+    fn of(built: &Built) -> Result<Self> {
+        match built {
+            Built::Release(version) => Ok(Self::Registry(compatible(version)?)),
+            Built::Checkout(path) => Self::checked_out(path).with_context(|| {
+                "this weir is not a release, and the checkout that it was built in is not there: name the source of the SDK as \
+                 `--sdk VERSION`, `--sdk PATH` or `--sdk URL`"
+            }),
         }
-        let path = fs::canonicalize(place).with_context(|| format!("--sdk {place}"))?;
+    }
+
+    fn named(given: &str) -> Result<Self> {
+        if given.contains("://") {
+            return Ok(Self::Repository(given.to_owned()));
+        }
+        if given.starts_with(|c: char| c.is_ascii_digit()) && VersionReq::parse(given).is_ok() {
+            return Ok(Self::Registry(given.to_owned()));
+        }
+        Self::checked_out(given).with_context(|| format!("--sdk {given}"))
+    }
+
+    fn checked_out(place: &str) -> Result<Self> {
+        let path = fs::canonicalize(place).with_context(|| format!("find `{place}`"))?;
         let crates = [path.join("sdk/guest"), path];
         let found = crates
             .into_iter()
             .find(|path| path.join("src/plugin.rs").exists());
         let found = found.with_context(|| {
-            format!("--sdk {place}: expected a checkout of weir, which has a directory `sdk/guest`")
+            format!("`{place}` is not a checkout of weir, which has a directory `sdk/guest`")
         })?;
         Ok(Self::Crate(found))
     }
@@ -154,8 +184,9 @@ impl Source {
     /// The source as a dependency in `Cargo.toml`. JSON and TOML escape text in the same way.
     fn of_dependency(&self) -> Result<String> {
         Ok(match self {
-            Self::Repository(url) => format!("git = {}", serde_json::to_string(url)?),
-            Self::Crate(path) => format!("path = {}", serde_json::to_string(path)?),
+            Self::Registry(versions) => serde_json::to_string(versions)?,
+            Self::Repository(url) => format!("{{ git = {} }}", serde_json::to_string(url)?),
+            Self::Crate(path) => format!("{{ path = {} }}", serde_json::to_string(path)?),
         })
     }
 
@@ -180,6 +211,16 @@ impl Source {
         })?;
         Ok(text.to_owned())
     }
+}
+
+/// The versions of the SDK that go with a version of weir: `0.1` for `0.1.3`. Cargo takes the newest of them.
+fn compatible(version: &str) -> Result<String> {
+    let parsed = Version::parse(version).with_context(|| format!("version `{version}`"))?;
+    // Another than this one may be far from it.
+    if !parsed.pre.is_empty() {
+        return Ok(format!("={version}"));
+    }
+    Ok(format!("{}.{}", parsed.major, parsed.minor))
 }
 
 fn make(directory: &Path) -> Result<()> {
@@ -258,7 +299,7 @@ mod tests {
         for project in projects() {
             for (file, template) in project.files {
                 let both = format!("{file} {template}");
-                let text = fill(&both, "mtu-clamp", &project, "path = \"/sdk\"");
+                let text = fill(&both, "mtu-clamp", &project, "\"0.1\"");
                 for word in ["name", "file", "type", "sdk", "description", "besides"] {
                     assert!(!text.contains(&format!("{{{{{word}}}}}")), "{file}: {text}");
                 }
@@ -287,5 +328,52 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// As a dependency in the project's `Cargo.toml`.
+    fn dependency(built: &Built) -> Result<String> {
+        Source::of(built)?.of_dependency()
+    }
+
+    #[test]
+    fn a_release_names_a_version_and_a_checkout_its_path() -> Result<()> {
+        for (version, written) in [
+            ("0.1.0", "\"0.1\""),
+            ("0.12.3", "\"0.12\""),
+            ("1.4.2", "\"1.4\""),
+            ("0.2.0-rc.1", "\"=0.2.0-rc.1\""),
+        ] {
+            assert_eq!(dependency(&Built::Release(version))?, written);
+        }
+        let checkout = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let sdk = fs::canonicalize(checkout)?.join("sdk/guest");
+        let path = format!("{{ path = \"{}\" }}", sdk.display());
+        assert_eq!(dependency(&Built::Checkout(checkout))?, path);
+
+        // It was built elsewhere, or what is there now is something else.
+        for (elsewhere, why) in [("/nowhere", "/nowhere"), ("/", "not a checkout of weir")] {
+            let error = dependency(&Built::Checkout(elsewhere)).expect_err(elsewhere);
+            let error = format!("{error:#}");
+            assert!(
+                error.contains("--sdk VERSION") && error.contains(why),
+                "{error}"
+            );
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_source_that_is_named_is_a_version_a_url_or_a_checkout() -> Result<()> {
+        let registry = |text: &str| Source::Registry(text.to_owned());
+        for version in ["0.1", "0.1.3", "1"] {
+            assert_eq!(Source::named(version)?, registry(version));
+        }
+        let url = "https://git.example/weir.git";
+        assert_eq!(Source::named(url)?, Source::Repository(url.to_owned()));
+        for neither in ["0.1.x.y", "*", "", "latest"] {
+            let error = Source::named(neither).expect_err(neither).to_string();
+            assert!(error.starts_with(&format!("--sdk {neither}")), "{error}");
+        }
+        Ok(())
     }
 }

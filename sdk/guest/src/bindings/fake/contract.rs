@@ -80,7 +80,7 @@ mod tests {
 
     /// Functions of the contract's interfaces, by their names in `wit/`.
     fn in_wit() -> BTreeSet<String> {
-        let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");
+        let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("wit");
         let mut functions = BTreeSet::new();
         for (capability, _) in FUNCTIONS {
             let capability = capability.replace('_', "-");
@@ -106,7 +106,7 @@ mod tests {
         }
         assert_eq!(own, in_wit());
         let interfaces =
-            fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit/world.wit"));
+            fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("wit/world.wit"));
         let interfaces = interfaces.expect("the world");
         let world = interfaces.split("world plugin {").nth(1).expect("a world");
         let world = world.split('}').next().expect("its end");
