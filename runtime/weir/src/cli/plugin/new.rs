@@ -16,6 +16,9 @@ use crate::cli::output::{Answer, Format, print_line, show};
 /// The default source of the SDK: the repository of this weir, if its `Cargo.toml` names one.
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
+/// Where a project in Go has its copy of the SDK, as its `go.mod` says.
+const COPY_OF_SDK: &str = "sdk";
+
 #[derive(Args)]
 pub struct Arguments {
     /// The plugin's name: lowercase letters, digits and hyphens.
@@ -25,10 +28,11 @@ pub struct Arguments {
     /// What the plugin does in a network.
     #[arg(long, value_enum, default_value_t = Kind::Chained)]
     kind: Kind,
-    /// What to write it in. C needs clang and a Rust toolchain.
+    /// What to write it in. C needs clang and a Rust toolchain, Go its own toolchain.
     #[arg(long, value_enum, default_value_t = Language::Rust)]
     language: Language,
-    /// The source of the SDK: a checkout of weir, or the URL of its repository. For C, a checkout.
+    /// The source of the SDK: a checkout of weir, or the URL of its repository. For C, a checkout. Not for Go:
+    /// a copy of the SDK is written into the project.
     #[arg(long, value_name = "PATH|URL")]
     sdk: Option<String>,
     #[command(flatten)]
@@ -49,10 +53,18 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     check_name(name)?;
     let project = Project::of(arguments.kind, *language);
     check_type(name, &project)?;
-    let source = Source::find(arguments.sdk.as_deref())?;
+    let source = || Source::find(arguments.sdk.as_deref());
     let sdk = match language {
-        Language::Rust => source.of_dependency()?,
-        Language::C => source.checkout()?,
+        Language::Rust => source()?.of_dependency()?,
+        Language::C => source()?.checkout()?,
+        Language::Go => {
+            let given = &arguments.sdk;
+            ensure!(
+                given.is_none(),
+                "--language go: weir writes a copy of its SDK for Go into the project: leave --sdk out"
+            );
+            String::new()
+        }
     };
     let directory = arguments.directory.clone();
     let directory = directory.unwrap_or_else(|| PathBuf::from(name));
@@ -65,6 +77,13 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
             &fill(template, name, &project, &sdk),
         )?;
         files.push(file);
+    }
+    if matches!(language, Language::Go) {
+        let copy = directory.join(COPY_OF_SDK);
+        for (file, text) in weir_go::files() {
+            write(&copy.join(file), text)?;
+        }
+        files.push(format!("{COPY_OF_SDK}/"));
     }
     let written = Written {
         files,
@@ -248,7 +267,7 @@ mod tests {
 
     /// Every project there is.
     fn projects() -> impl Iterator<Item = Project> {
-        let languages = [Language::Rust, Language::C];
+        let languages = [Language::Rust, Language::C, Language::Go];
         let kinds = Kind::value_variants().iter();
         kinds.flat_map(move |kind| languages.map(|language| Project::of(*kind, language)))
     }
