@@ -20,6 +20,8 @@ fn remedy(producers: &[&str]) -> &'static str {
     // A plugin in Rust may have parts in C.
     if has("rustc") || has("Rust") {
         "build it for the target wasm32-wasip2"
+    } else if has("Go cmd/compile") {
+        "make one of it with `weir plugin component`"
     } else if has("clang") {
         "link it with `wasm-component-ld`, which comes with the Rust toolchain, in place of `wasm-ld`; \
          docs/plugin-authors.md shows how"
@@ -88,13 +90,23 @@ mod tests {
             ),
             ("processed-by", vec!["Debian clang"], "`wasm-component-ld`"),
             ("processed-by", vec!["clang"], "`wasm-component-ld`"),
+            (
+                "processed-by",
+                vec!["Go cmd/compile"],
+                "`weir plugin component`",
+            ),
             ("processed-by", vec!["TinyGo"], "`wasm-tools component new`"),
             ("processed-by", vec![], "`wasm-tools component new`"),
         ] {
             let said = explain(&module(field, &producers)).expect("a module");
             assert!(said.contains("not a component"), "{said}");
             assert!(said.contains(expected), "{producers:?}: {said}");
-            let others = ["wasm32-wasip2", "`wasm-component-ld`", "`wasm-tools"];
+            let others = [
+                "wasm32-wasip2",
+                "`wasm-component-ld`",
+                "`weir plugin component`",
+                "`wasm-tools",
+            ];
             let named = others.iter().filter(|other| said.contains(**other));
             assert_eq!(named.count(), 1, "{said}");
         }

@@ -3,6 +3,7 @@
 mod add;
 mod arrival;
 mod artifact;
+mod component;
 pub mod coverage;
 pub mod difference;
 mod inspect;
@@ -55,6 +56,8 @@ pub enum Command {
     Native(native::Arguments),
     /// Write the project of a new plugin, with a grant and a test.
     New(new::Arguments),
+    /// Make a component of the module that Go builds of a plugin.
+    Component(component::Arguments),
     /// Run a component in throw-away namespaces, without root, and show what it does and leaves.
     Test(test::Arguments),
 }
@@ -74,6 +77,7 @@ pub fn run(command: Command) -> Result<Answer> {
         Command::Remove(arguments) => remove::run(&*sandbox()?, &arguments),
         Command::Native(arguments) => native::run(&arguments),
         Command::New(arguments) => new::run(&arguments),
+        Command::Component(arguments) => component::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
     }
 }

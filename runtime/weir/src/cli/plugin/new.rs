@@ -29,6 +29,9 @@ enum Built {
     Checkout(&'static str),
 }
 
+/// Where a project in Go has its copy of the SDK, as its `go.mod` says.
+const COPY_OF_SDK: &str = "sdk";
+
 #[derive(Args)]
 pub struct Arguments {
     /// The plugin's name: lowercase letters, digits and hyphens.
@@ -38,11 +41,12 @@ pub struct Arguments {
     /// What the plugin does in a network.
     #[arg(long, value_enum, default_value_t = Kind::Chained)]
     kind: Kind,
-    /// What to write it in. C needs clang and a Rust toolchain.
+    /// What to write it in. C needs clang and a Rust toolchain, Go its own toolchain.
     #[arg(long, value_enum, default_value_t = Language::Rust)]
     language: Language,
     /// The source of the SDK: a version in the registry, a checkout of weir, or the URL of its repository; for C, a checkout
-    /// [default: the version of this weir if it is released, otherwise the checkout that it was built in].
+    /// [default: the version of this weir if it is released, otherwise the checkout that it was built in]. Not for Go: a
+    /// copy of the SDK is written into the project.
     #[arg(long, value_name = "VERSION|PATH|URL")]
     sdk: Option<String>,
     #[command(flatten)]
@@ -63,13 +67,21 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     check_name(name)?;
     let project = Project::of(arguments.kind, *language);
     check_type(name, &project)?;
-    let source = match &arguments.sdk {
-        Some(given) => Source::named(given)?,
-        None => Source::of(&BUILT)?,
+    let source = || match &arguments.sdk {
+        Some(given) => Source::named(given),
+        None => Source::of(&BUILT),
     };
     let sdk = match language {
-        Language::Rust => source.of_dependency()?,
-        Language::C => source.checkout()?,
+        Language::Rust => source()?.of_dependency()?,
+        Language::C => source()?.checkout()?,
+        Language::Go => {
+            let given = &arguments.sdk;
+            ensure!(
+                given.is_none(),
+                "--language go: weir writes a copy of its SDK for Go into the project: leave --sdk out"
+            );
+            String::new()
+        }
     };
     let directory = arguments.directory.clone();
     let directory = directory.unwrap_or_else(|| PathBuf::from(name));
@@ -82,6 +94,13 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
             &fill(template, name, &project, &sdk),
         )?;
         files.push(file);
+    }
+    if matches!(language, Language::Go) {
+        let copy = directory.join(COPY_OF_SDK);
+        for (file, text) in weir_go::files() {
+            write(&copy.join(file), text)?;
+        }
+        files.push(format!("{COPY_OF_SDK}/"));
     }
     let written = Written {
         files,
@@ -289,7 +308,7 @@ mod tests {
 
     /// Every project there is.
     fn projects() -> impl Iterator<Item = Project> {
-        let languages = [Language::Rust, Language::C];
+        let languages = [Language::Rust, Language::C, Language::Go];
         let kinds = Kind::value_variants().iter();
         kinds.flat_map(move |kind| languages.map(|language| Project::of(*kind, language)))
     }

@@ -21,6 +21,7 @@ pub enum Kind {
 pub enum Language {
     Rust,
     C,
+    Go,
 }
 
 /// The templates of a project.
@@ -41,16 +42,16 @@ impl Project {
         let (files, description) = match (language, kind) {
             (Language::Rust, Kind::Chained) => (RUST_CHAINED, CHAINED),
             (Language::C, Kind::Chained) => (C_CHAINED, CHAINED),
+            (Language::Go, Kind::Chained) => (GO_CHAINED, CHAINED),
             (Language::Rust, Kind::Main) => (RUST_MAIN, MAIN),
             (Language::C, Kind::Main) => (C_MAIN, MAIN),
+            (Language::Go, Kind::Main) => (GO_MAIN, MAIN),
             (Language::Rust, Kind::Ipam) => (
                 RUST_IPAM,
                 "Assigns the first free address of each range set",
             ),
-            (Language::C, Kind::Ipam) => (
-                C_IPAM,
-                "Assigns the first free address of a subnet of each family",
-            ),
+            (Language::C, Kind::Ipam) => (C_IPAM, OF_SUBNETS),
+            (Language::Go, Kind::Ipam) => (GO_IPAM, OF_SUBNETS),
         };
         let besides = match kind {
             Kind::Chained | Kind::Main => "",
@@ -58,7 +59,7 @@ impl Project {
         };
         let test = match language {
             Language::Rust => "cargo test",
-            Language::C => "make test",
+            Language::C | Language::Go => "make test",
         };
         Self {
             files,
@@ -71,6 +72,7 @@ impl Project {
 
 const CHAINED: &str = "Caps the MTU of a container's interface";
 const MAIN: &str = "Connects a container and the host by a veth pair";
+const OF_SUBNETS: &str = "Assigns the first free address of a subnet of each family";
 
 /// The plugin that runs an IPAM plugin needs a grant that names it.
 const RUN_BY: &str = "    weir grants show ptp --yaml | sed 's/ipam: \\[/ipam: [{{name}}, /' \
@@ -111,5 +113,20 @@ macro_rules! c {
 
 const C_CHAINED: &[File] = c!("chained", "chained");
 const C_MAIN: &[File] = c!("main", "main");
-// The SDK for C does not read ranges.
+// The SDKs for C and Go do not read ranges.
 const C_IPAM: &[File] = c!("ipam", "c/ipam");
+
+/// The files of a project in Go, with the directory of its network.
+macro_rules! go {
+    ($kind:literal, $network:literal) => {
+        files!(
+            "go.mod": "go/go.mod", "Makefile": "go/Makefile", ".gitignore": "c/gitignore", "README.md": "go/README.md",
+            "grant.yaml": $kind "/grant.yaml", "network.conflist": $network "/network.conflist",
+            "main.go": "go/" $kind "/main.go", "main_test.go": "go/" $kind "/main_test.go"
+        )
+    };
+}
+
+const GO_CHAINED: &[File] = go!("chained", "chained");
+const GO_MAIN: &[File] = go!("main", "main");
+const GO_IPAM: &[File] = go!("ipam", "c/ipam");
