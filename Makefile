@@ -79,7 +79,7 @@ build-dev = $(call rustflags-of,$(1))="$(SMALL)" $(CARGO) build --locked --targe
 # The components that cargo has built: $(call built,TARGET,PROFILE,NAMES).
 built = $(foreach name,$(3),target/$(1)/$(2)/$(subst -,_,$(name)).wasm)
 
-.PHONY: all help tools build profile demo plugins-dev dev test-build test test-some filter test-fast test-cluster cluster \
+.PHONY: all help tools build profile release release-check demo plugins-dev dev test-build test test-some filter test-fast test-cluster cluster \
 	test-image fuzz bench docs lint install image clean
 
 all: build
@@ -121,6 +121,20 @@ image: ## the image that installs weir on the nodes of a cluster (IMAGE, BUILDER
 	@$(if $(filter-out target/$(ARCH).profdata,$(PROFILE)),$(error PROFILE: the builder can use \
 		target/$(ARCH).profdata only: copy $(PROFILE) there))
 	DOCKER_BUILDKIT=1 $(BUILDER) build $(BUILD_FLAGS) -t $(IMAGE) .
+
+## Releases.
+
+DIST   := target/dist/$(ARCH)
+# None in an archive of the sources, and none if a file is changed.
+COMMIT ?= $(shell git status --porcelain 2>&1 | grep -q . || git rev-parse HEAD)
+
+release: ## what is published: archive, Debian package, bill of materials and digests, in target/dist
+	@tests/setup release
+	@WEIR_COMMIT=$(COMMIT) $(MAKE) --no-print-directory build
+	@PROFILE=$(PROFILE) LAYOUT=$(LAYOUT) packaging/release $(OUT)/weir $(TARGET) $(DIST)
+
+release-check: release ## build the release a second time, in another directory, and compare
+	@COMMIT=$(COMMIT) packaging/reproduce $(ARCH) $(DIST)
 
 ## The binary to try.
 
@@ -210,9 +224,10 @@ docs: tools ## the API documentation, in target/TARGET/doc; a broken link is an 
 
 ## Style.
 
-lint: ## formatting, clippy, dependencies, prose, the length of the examples, and links in the API documentation
+lint: ## formatting, clippy, dependencies, prose, workflows, the length of the examples, and links in the API documentation
 	@tests/setup lint
 	@tests/prose
+	@PATH="$$PATH:$(CURDIR)/target/tools" zizmor --quiet --offline --no-progress --pedantic .github/workflows
 	$(CARGO) fmt --all --check
 	$(CARGO) run --quiet $(DEV) -p weir-lines
 	$(CARGO) clippy $(DEV) --workspace --all-targets -- -D warnings

@@ -1,8 +1,13 @@
-//! What a release is made of: what the binary says of itself, its manual pages and completions.
+//! What a release is made of: what the binary says of itself, its manual pages and completions, the archive, the Debian
+//! package, the bill of materials, and the workflow that publishes them.
 
+mod bill;
 mod completions;
+mod debian;
 mod manual;
+mod release;
 mod version;
+mod workflow;
 
 use std::process::Command;
 
