@@ -1,7 +1,9 @@
 # weir: build, show, test, measure, install. `make help` lists the targets.
 
 SHELL   := /bin/bash
-ARCH    := $(shell uname -m)
+HOST    := $(shell uname -m)
+# Of what is built: `make build ARCH=aarch64` builds for another architecture.
+ARCH    := $(HOST)
 TARGET  := $(ARCH)-unknown-linux-musl
 CARGO   := cargo
 BIN_DIR ?= /opt/cni/bin
@@ -36,7 +38,7 @@ ALL := --workspace $(addprefix --exclude ,$(SANDBOXED_ONLY))
 
 # The toolchain's own linker, which is faster than the system's, and puts functions that a profile says are never called
 # by an ADD into a section of their own.
-LLD := $(wildcard $(shell command -v rustc >/dev/null && rustc --print sysroot)/lib/rustlib/$(ARCH)-unknown-linux-gnu/bin/gcc-ld)
+LLD := $(wildcard $(shell command -v rustc >/dev/null && rustc --print sysroot)/lib/rustlib/$(HOST)-unknown-linux-gnu/bin/gcc-ld)
 rustflags-of = CARGO_TARGET_$(shell echo $(1) | tr a-z- A-Z_)_RUSTFLAGS
 RUSTFLAGS_OF_TARGET := $(call rustflags-of,$(TARGET))
 # The binary has a fixed address: a start costs no relocations (docs/decisions/0017-fixed-address.md).
@@ -44,6 +46,17 @@ export $(RUSTFLAGS_OF_TARGET) := -C relocation-model=static $(if $(LLD),-C link-
 	-C link-arg=-fuse-ld=lld -C link-arg=-zkeep-text-section-prefix)
 # The examples in the documentation are linked with what was built so.
 export $(RUSTFLAGS_OF_TARGET:FLAGS=DOCFLAGS) := -C relocation-model=static
+
+# For another architecture, Debian's cross compiler builds what is in C and links, and an emulator runs what is built.
+ifneq ($(ARCH),$(HOST))
+export CC_$(subst -,_,$(TARGET)) := $(ARCH)-linux-gnu-gcc
+export $(RUSTFLAGS_OF_TARGET:RUSTFLAGS=LINKER) := $(ARCH)-linux-gnu-gcc
+export RUNNER := qemu-$(ARCH)-static
+export $(RUSTFLAGS_OF_TARGET:RUSTFLAGS=RUNNER) := $(RUNNER)
+endif
+
+# What is installed does not name the directories of this machine, so that the same is built in any other.
+ANYWHERE := --remap-path-prefix=$(CURDIR)=/weir --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
 
 # A profile of what an ADD runs, by which the installed binary is optimised. It is an input of a release, published
 # beside it with its digest: with that file here the same binary is built again (docs/decisions/0016-speed.md).
@@ -58,7 +71,8 @@ PROFILED := $(if $(wildcard $(PROFILE)),-C profile-use=$(abspath $(PROFILE)) \
 # What a call runs and reads, side by side in the binary: a linker script that `make profile` writes, an input of a release
 # as the profile is. The linker says where everything is in the map.
 LAYOUT := $(PROFILE:.profdata=.ld)
-LAID_OUT = WEIR_LINK_MAP=$(abspath target/$(ARCH).map) $(if $(wildcard $(LAYOUT)),WEIR_LINK_LAYOUT=$(abspath $(LAYOUT)))
+LAID_OUT = WEIR_LINK_MAP=$(abspath target/$(ARCH).map) $(if $(wildcard $(LAYOUT)),WEIR_LINK_LAYOUT=$(abspath $(LAYOUT))) \
+	$(if $(wildcard $(PROFILE)),WEIR_PROFILE=$(abspath $(PROFILE)))
 
 # What is published for authors of plugins, in the order in which the registry must get it.
 SDK := weir-cni weir-sdk-macros weir-sdk
@@ -76,7 +90,7 @@ build-go = GOOS=wasip1 GOARCH=wasm $(GO) -C $(1) build -buildmode=c-shared -trim
 # The components that cargo has built: $(call built,TARGET,PROFILE,NAMES).
 built = $(foreach name,$(3),target/$(1)/$(2)/$(subst -,_,$(name)).wasm)
 
-.PHONY: all help tools build profile demo plugins-dev dev test-build test test-some filter test-fast test-cluster cluster \
+.PHONY: all help tools build profile release release-check demo plugins-dev dev test-build test test-some filter test-fast test-cluster cluster \
 	test-image fuzz bench docs lint install image sdk clean
 
 all: build
@@ -91,18 +105,20 @@ tools:
 ## The binary to install.
 
 build: tools ## the optimised binary, in target/TARGET/release
-	$(CARGO) build --locked --profile plugin --target $(BARE) $(addprefix -p weir-plugin-,$(PLUGINS))
-	$(CARGO) build --locked --profile plugin --target $(WASI) -p weir-example-hostile
-	$(CARGO) build --locked --profile compiler --target $(TARGET) -p weir-compiler
-	@tests/collect-plugins target/plugins/release $(COMPILER) \
+	$(call rustflags-of,$(BARE))="$(ANYWHERE)" \
+		$(CARGO) build --locked --profile plugin --target $(BARE) $(addprefix -p weir-plugin-,$(PLUGINS))
+	$(call rustflags-of,$(WASI))="$(ANYWHERE)" $(CARGO) build --locked --profile plugin --target $(WASI) -p weir-example-hostile
+	$(RUSTFLAGS_OF_TARGET)="$$$(RUSTFLAGS_OF_TARGET) $(ANYWHERE)" \
+		$(CARGO) build --locked --profile compiler --target $(TARGET) -p weir-compiler
+	@tests/collect-plugins target/plugins/$(ARCH)/release $(COMPILER) \
 		$(call built,$(WASI),plugin,hostile) $(call built,$(BARE),plugin,$(PLUGINS))
 	@$(if $(PROFILED),sha256sum $(PROFILE) $(wildcard $(LAYOUT)) | sed 's/^/optimised by /',echo "optimised without a profile: see make profile")
-	$(RUSTFLAGS_OF_TARGET)="$$$(RUSTFLAGS_OF_TARGET) $(PROFILED)" $(LAID_OUT) $(CARGO) build $(RELEASE) -p weir
+	$(RUSTFLAGS_OF_TARGET)="$$$(RUSTFLAGS_OF_TARGET) $(ANYWHERE) $(PROFILED)" $(LAID_OUT) $(CARGO) build $(RELEASE) -p weir
 
 profile: build ## measure what an ADD runs, by which the binary is optimised and laid out from then on
 	@tests/setup profile
 	@rm -f $(LAYOUT)
-	@tests/measure-profile target/profile $(TARGET) $(PROFILE)
+	@RUSTFLAGS="-C relocation-model=static $(ANYWHERE)" tests/measure-profile target/profile $(TARGET) $(PROFILE)
 	@$(MAKE) --no-print-directory build
 	$(CARGO) build $(DEV) -p weir-link-layout
 	@tests/measure-layout target/profile $(OUT)/weir target/$(ARCH).map $(DEV_OUT)/weir-link-layout $(LAYOUT)
@@ -123,12 +139,28 @@ image: ## the image that installs weir on the nodes of a cluster (IMAGE, BUILDER
 sdk: tools ## the SDK's packages as the registry will get them, each built from its package alone
 	$(CARGO) publish --dry-run --locked $(addprefix -p ,$(SDK))
 
+## Releases.
+
+DIST   := target/dist/$(ARCH)
+# A released weir names this version of the SDK in a new project, and no directory of the machine that it was built on.
+VERSION := $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' Cargo.toml)
+# None in an archive of the sources, and none if a file is changed.
+COMMIT ?= $(shell git status --porcelain 2>&1 | grep -q . || git rev-parse HEAD)
+
+release: ## what is published: archive, Debian package, bill of materials and digests, in target/dist
+	@tests/setup release
+	@WEIR_RELEASE=$(VERSION) WEIR_COMMIT=$(COMMIT) $(MAKE) --no-print-directory build
+	@PROFILE=$(PROFILE) LAYOUT=$(LAYOUT) packaging/release $(OUT)/weir $(TARGET) $(DIST)
+
+release-check: release ## build the release a second time, in another directory, and compare
+	@COMMIT=$(COMMIT) packaging/reproduce $(ARCH) $(DIST)
+
 ## The binary to try.
 
 plugins-dev: tools
 	$(call build-dev,$(BARE),$(addprefix weir-plugin-,$(PLUGINS)))
 
-collect-dev = @tests/collect-plugins target/plugins/debug $(DEV_OUT) \
+collect-dev = @tests/collect-plugins target/plugins/$(ARCH)/debug $(DEV_OUT) \
 	$(call built,$(WASI),debug,hostile) $(call built,$(BARE),debug,$(PLUGINS))
 
 # The program is built with nothing inside while the compiler is, and then again with what that made.
@@ -204,7 +236,7 @@ fuzz: ## throw bytes at what weir parses, FUZZ_SECONDS at each target
 
 bench: build ## measure against the reference plugins and the floor
 	@tests/setup bench
-	$(RUSTFLAGS_OF_TARGET)="$$$(RUSTFLAGS_OF_TARGET) $(PROFILED)" $(CARGO) build $(RELEASE) -p weir-bench
+	$(RUSTFLAGS_OF_TARGET)="$$$(RUSTFLAGS_OF_TARGET) $(ANYWHERE) $(PROFILED)" $(CARGO) build $(RELEASE) -p weir-bench
 	$(CARGO) build $(RELEASE) -p weir-floor -p weir-apiserver
 	@tests/bench/run $(OUT)
 
@@ -215,9 +247,10 @@ docs: tools ## the API documentation, in target/TARGET/doc; a broken link is an 
 
 ## Style.
 
-lint: ## formatting, clippy, dependencies, prose, the length of the examples, and links in the API documentation
+lint: ## formatting, clippy, dependencies, prose, workflows, the length of the examples, and links in the API documentation
 	@tests/setup lint
 	@tests/prose
+	@PATH="$$PATH:$(CURDIR)/target/tools" zizmor --quiet --offline --no-progress --pedantic .github/workflows
 	$(CARGO) fmt --all --check
 	$(CARGO) run --quiet $(DEV) -p weir-lines
 	$(CARGO) clippy $(DEV) --workspace --all-targets -- -D warnings

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result};
+use weir_kit::help::leaves;
 use weir_kit::{Container, Node, binary, component, house, program};
 
 /// Commands that print nothing when all is well.
@@ -107,6 +108,7 @@ impl Case {
             "audit --summary".to_owned(),
             "audit --unused".to_owned(),
             "audit verify".to_owned(),
+            "version --build".to_owned(),
         ];
         let json = both.iter().map(|words| format!("{words} --output json"));
         let mut all: Vec<String> = json.chain(both.iter().cloned()).collect();
@@ -114,6 +116,7 @@ impl Case {
             "--help".to_owned(),
             "grants explain --help".to_owned(),
             "--version".to_owned(),
+            "completions zsh".to_owned(),
             "demo".to_owned(),
             format!("install --bin-dir {bin}"),
             format!("net add shown {netns} --ifname lo"),
@@ -143,26 +146,6 @@ impl Case {
     }
 }
 
-/// The commands that weir has, as its help lists them.
-fn leaves(prefix: &str) -> Vec<String> {
-    let mut weir = Command::new(binary());
-    let output = weir.args(prefix.split_whitespace()).arg("--help").output();
-    let text = output.expect("weir runs").stdout;
-    let text = String::from_utf8(text).expect("text");
-    let Some((_, listed)) = text.split_once("Commands:\n") else {
-        return vec![prefix.to_owned()];
-    };
-    let names = listed
-        .lines()
-        .take_while(|line| line.starts_with("  "))
-        .filter(|line| !line.starts_with("   "))
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| *name != "help");
-    names
-        .flat_map(|name| leaves(format!("{prefix} {name}").trim()))
-        .collect()
-}
-
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -187,7 +170,7 @@ fn a_full_disk_is_told_by_every_command() -> Result<()> {
         assert_eq!(output.status.code(), Some(1), "weir {words}: {output:?}");
         tried.insert(words);
     }
-    for leaf in leaves("") {
+    for leaf in leaves() {
         let is_tried = tried.iter().any(|words| words.starts_with(&leaf));
         let is_elsewhere = [&SILENT[..], &WITH_REGISTRY]
             .concat()

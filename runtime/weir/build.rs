@@ -2,11 +2,12 @@
 //! code, its digest, and its grant as JSON, so that no YAML is read while a container waits; the compiler of plugins; and the
 //! hostile plugin of `weir demo`.
 //!
-//! They are in `target/plugins/debug` or `target/plugins/release`. If that directory is empty, as with `cargo build` in a
+//! They are in `target/plugins/ARCH/debug` or `target/plugins/ARCH/release`. If that directory is empty, as with `cargo build` in a
 //! clean clone, nothing is embedded, and the binary says so.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs};
 
 use sha2::{Digest, Sha256};
@@ -22,13 +23,18 @@ fn main() {
         .ancestors()
         .nth(2)
         .expect("the crate is in the house");
-    let built = house.join("target/plugins").join(variable("PROFILE"));
+    let arch = variable("CARGO_CFG_TARGET_ARCH");
+    let built = house
+        .join("target/plugins")
+        .join(arch)
+        .join(variable("PROFILE"));
     let inside = if is_empty(&built) {
         "Inside { plugins: &[], compiler: None, hostile: None }".to_owned()
     } else {
         inside(house, &built)
     };
-    let source = format!("static INSIDE: Inside = {inside};\n");
+    let build = build(house, &built);
+    let source = format!("static INSIDE: Inside = {inside};\nstatic BUILD: Build = {build};\n");
     let out = PathBuf::from(variable("OUT_DIR"));
     fs::write(out.join("inside.rs"), source).expect("the output directory is writable");
 }
@@ -56,6 +62,43 @@ fn check_release() {
         release.is_empty() || release == own,
         "WEIR_RELEASE is `{release}`, and these are the sources of {own}"
     );
+}
+
+/// How the binary is built, for `weir version --build`: nothing of it depends on where that is.
+fn build(house: &Path, built: &Path) -> String {
+    for name in ["WEIR_COMMIT", "WEIR_PROFILE"] {
+        println!("cargo::rerun-if-env-changed={name}");
+    }
+    let commit = env::var("WEIR_COMMIT").ok().filter(|text| !text.is_empty());
+    let file_of = |name: &str| env::var(name).ok().map(|file| digest(&read(file.as_ref())));
+    let compiler = (!is_empty(built)).then(|| digest(&read(&built.join("weir-compiler"))));
+    format!(
+        "Build {{ commit: {commit:?}, target: {:?}, rustc: {:?}, wasmtime: {:?}, optimised: {}, profile: {:?}, \
+         layout: {:?}, compiler: {compiler:?} }}",
+        variable("TARGET"),
+        rustc(),
+        locked(house, "wasmtime"),
+        variable("OPT_LEVEL") != "0",
+        file_of("WEIR_PROFILE"),
+        file_of("WEIR_LINK_LAYOUT"),
+    )
+}
+
+/// Which compiler of Rust, such as `1.95.0 (59807616e 2026-04-14)`.
+fn rustc() -> String {
+    let output = Command::new(variable("RUSTC")).arg("--version").output();
+    let text = String::from_utf8(output.expect("rustc runs").stdout).expect("a version is UTF-8");
+    let version = text.trim();
+    version.strip_prefix("rustc ").unwrap_or(version).to_owned()
+}
+
+/// The version of a dependency that the lock file has.
+fn locked(house: &Path, name: &str) -> String {
+    let lock = String::from_utf8(read(&house.join("Cargo.lock"))).expect("a lock file is UTF-8");
+    let own = format!("\nname = \"{name}\"\nversion = \"");
+    let (_, rest) = lock.split_once(&own).expect("it is locked");
+    let (version, _) = rest.split_once('"').expect("a version is quoted");
+    version.to_owned()
 }
 
 fn variable(name: &str) -> String {

@@ -14,6 +14,7 @@ pub mod firewalld;
 pub mod gate;
 pub mod grants_used;
 pub mod guest;
+pub mod help;
 pub mod http_server;
 mod installed;
 pub mod kernel_peer;
@@ -43,9 +44,10 @@ pub use state::State;
 pub use waiting::{patiently, wait_for};
 
 use std::fmt::Debug;
+use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 /// Checks that a text contains each of these.
@@ -133,6 +135,15 @@ pub fn program(name: &str) -> PathBuf {
 /// The top of the house.
 pub fn house() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The version of Rust that the house is built with.
+pub fn toolchain() -> Result<String> {
+    let text = fs::read_to_string(house().join("rust-toolchain.toml"))?;
+    let version = text
+        .lines()
+        .find_map(|line| line.strip_prefix("channel = \"")?.strip_suffix('"'));
+    Ok(version.context("a channel")?.to_owned())
 }
 
 /// The path of a [`component`] as text, for a command line.

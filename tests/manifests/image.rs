@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use glob::{MatchOptions, Pattern};
 use serde_json::json;
-use weir_kit::house;
+use weir_kit::{house, toolchain};
 
 use super::daemons::{FILES, containers, pod_spec};
 
@@ -79,11 +79,7 @@ fn sources() -> Result<Vec<PathBuf>> {
 
 #[test]
 fn it_is_built_with_the_toolchain_of_the_house() -> Result<()> {
-    let toolchain = read("rust-toolchain.toml")?;
-    let version = toolchain
-        .lines()
-        .find_map(|line| line.strip_prefix("channel = \"")?.strip_suffix('"'))
-        .context("a channel")?;
+    let version = toolchain()?;
     let base = format!("BASE=docker.io/library/rust:{version}-slim-bookworm");
     assert_eq!(lines("ARG")?, [base]);
     assert_eq!(lines("FROM")?, ["${BASE} AS build", "scratch"]);
@@ -125,7 +121,7 @@ fn of_what_was_built_the_builder_gets_the_profile_and_the_layout_alone() -> Resu
     }
     for built in [
         "target/x86_64-unknown-linux-musl/release/weir",
-        "target/plugins/release/bridge.cwasm",
+        "target/plugins/x86_64/release/bridge.cwasm",
         "target/profile/x86_64.profdata",
         "target/setup.log",
         "fuzz/target/release/audit",

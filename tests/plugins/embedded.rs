@@ -1,6 +1,7 @@
 //! The code of a built-in plugin, which lies in the binary.
 
 use std::alloc::{Layout, alloc};
+use std::env::consts::ARCH;
 use std::fs;
 use std::ptr;
 use std::thread;
@@ -12,7 +13,7 @@ use weir_kit::house;
 /// Sandboxes of one process each load the plugins that they run. The engine refuses a second code at the same place.
 #[test]
 fn it_is_loaded_by_several_at_once() -> Result<()> {
-    let code = fs::read(house().join("target/plugins/debug/loopback.cwasm"))?;
+    let code = fs::read(house().join(format!("target/plugins/{ARCH}/debug/loopback.cwasm")))?;
     let code = embedded(&code)?;
     // SAFETY: `make` wrote it with `weir-compiler`.
     let load = || unsafe { load_embedded(code) }.map(drop);

@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use wasmtime::Result;
 use wasmtime::component::Component;
 
+use crate::memory::LARGEST_PAGE;
 use crate::runner;
 
-/// Code built into the binary: page-aligned, so that it runs in place.
-#[repr(C, align(4096))]
+/// Code built into the binary: aligned at a page, however large the kernel's are, so that it runs in place.
+#[cfg_attr(target_arch = "aarch64", repr(C, align(65536)))]
+#[cfg_attr(not(target_arch = "aarch64"), repr(C, align(4096)))]
 pub struct Embedded<T: ?Sized>(pub T);
 
 /// Code that was loaded. Whoever asks for it while it is being loaded waits.
@@ -36,6 +38,8 @@ pub unsafe fn load_embedded(code: &'static Embedded<[u8]>) -> Result<Component> 
     let component = unsafe { Component::deserialize_raw(&runner()?, NonNull::from(&code.0)) }?;
     Ok(loaded.insert(component).clone())
 }
+
+const _: () = assert!(align_of::<Embedded<[u8; 1]>>() == LARGEST_PAGE);
 
 fn slot(code: &'static Embedded<[u8]>) -> Slot {
     static LOADED: Mutex<BTreeMap<usize, Slot>> = Mutex::new(BTreeMap::new());

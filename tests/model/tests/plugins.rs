@@ -1,5 +1,6 @@
 //! Whole plugins on the model, as `make` has compiled them: without root, without namespaces and without the program.
 
+use std::env::consts::ARCH;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -123,7 +124,7 @@ fn done(returned: wasmtime::Result<Result<(), cni::Failure>>) -> Result<Option<A
 }
 
 fn load(engine: &Engine, plugin: &str) -> PluginPre<State> {
-    let path = house().join(format!("target/plugins/debug/{plugin}.cwasm"));
+    let path = house().join(format!("target/plugins/{ARCH}/debug/{plugin}.cwasm"));
     let code = fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}: run `make`", path.display()));
     // SAFETY: the build has compiled these bytes with this engine's settings.
     let component = unsafe { Component::deserialize(engine, &code) }.expect("code of this engine");

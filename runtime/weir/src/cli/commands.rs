@@ -1,6 +1,7 @@
 //! The commands that people type.
 
 use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -8,7 +9,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use nix::sys::signal::{SigHandler, Signal, signal};
 
 use super::output::{Answer, Failure, complain, finish};
-use super::{audit, demo, grants, install, net, plugin, report};
+use super::{audit, command_pages, demo, grants, install, net, plugin, report, version};
 
 /// Variables that every command reads.
 const ENVIRONMENT: &str = "\
@@ -53,16 +54,30 @@ enum Command {
     Grants(grants::Command),
     /// Show the audit log: what plugins did, and what they were denied.
     Audit(audit::Arguments),
+    /// Print which weir this is, and what is built into it.
+    Version(version::Arguments),
+    /// Print a script with which a shell completes weir's commands and options.
+    ///
+    /// bash reads it from `/usr/share/bash-completion/completions/weir`, zsh as `_weir` from a directory of
+    /// `$fpath`, fish from `~/.config/fish/completions/weir.fish`. The Debian package has them.
+    Completions { shell: command_pages::Shell },
+    /// Write a manual page for each command into a directory, for a package of weir.
+    #[command(hide = true)]
+    Man { directory: PathBuf },
     /// Report the events on standard input about a pod to the cluster: an ADD starts this.
     #[command(hide = true)]
     ReportEvents,
 }
 
-pub fn run() -> ExitCode {
-    let command = Arguments::command()
+/// Describes the whole command line.
+fn description() -> clap::Command {
+    Arguments::command()
         .mut_subcommand("install", install::with_variables)
-        .mut_subcommand("uninstall", install::with_variables);
-    let matches = command.try_get_matches();
+        .mut_subcommand("uninstall", install::with_variables)
+}
+
+pub fn run() -> ExitCode {
+    let matches = description().try_get_matches();
     let command = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments.command,
         Err(error) => return explain(&error),
@@ -78,6 +93,9 @@ pub fn run() -> ExitCode {
         Command::Plugin(command) => plugin::run(command),
         Command::Grants(command) => grants::run(command),
         Command::Audit(arguments) => audit::run(&arguments),
+        Command::Version(arguments) => version::run(&arguments).map(done),
+        Command::Completions { shell } => command_pages::complete(shell, description()).map(done),
+        Command::Man { directory } => command_pages::man(&directory, description()).map(done),
         Command::ReportEvents => report::run().map(done),
     };
     end(outcome)
@@ -141,9 +159,12 @@ fn only_prints(command: &Command) -> bool {
             command,
             net::Command::List(_) | net::Command::Attachments(_)
         ),
-        Command::Demo | Command::Install(_) | Command::Uninstall(_) | Command::ReportEvents => {
-            false
-        }
+        Command::Version(_) | Command::Completions { .. } => true,
+        Command::Demo
+        | Command::Install(_)
+        | Command::Uninstall(_)
+        | Command::Man { .. }
+        | Command::ReportEvents => false,
     }
 }
 

@@ -4,9 +4,11 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod audit;
+mod command_pages;
 mod commands;
 mod component;
 mod config;
+mod creation_time;
 mod demo;
 mod grants;
 mod install;
@@ -23,6 +25,7 @@ mod standard_output;
 #[cfg(test)]
 mod static_inside;
 mod table;
+mod version;
 mod watch;
 
 pub use commands::run;

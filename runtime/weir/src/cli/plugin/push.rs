@@ -1,13 +1,11 @@
 //! `weir plugin push`: uploads a component to a registry.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use jiff::Timestamp;
 use serde::Serialize;
 use weir_distribution::{Artifact, Interface, Metadata, OWN_ANNOTATIONS, Reference};
 use weir_sandbox::{Inspection, Sandbox};
@@ -17,6 +15,7 @@ use super::arrival::signatures;
 use super::artifact::{Described, compare};
 use super::registry::RegistryArguments;
 use crate::cli::component::{inspect, name_of, read};
+use crate::cli::creation_time::creation_time;
 use crate::cli::output::{Answer, Format, say, show};
 
 /// The prefix of the annotations that have an option or a value of the component's own.
@@ -131,24 +130,9 @@ fn metadata(inspection: &Inspection, arguments: &Arguments) -> Result<Metadata> 
     };
     Ok(Metadata {
         name,
-        created: created()?,
+        created: creation_time()?,
         annotations,
         grant,
-    })
-}
-
-/// Now, or the time of `SOURCE_DATE_EPOCH`, with which the same component makes the same artifact.
-fn created() -> Result<Timestamp> {
-    let Ok(epoch) = env::var("SOURCE_DATE_EPOCH") else {
-        // Nobody needs fractions of it.
-        return Ok(Timestamp::from_second(Timestamp::now().as_second())?);
-    };
-    let seconds = epoch.parse().ok();
-    let time = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
-    time.with_context(|| {
-        format!(
-            "`SOURCE_DATE_EPOCH` is `{epoch}`; expected seconds since 1970, such as `1767225600`"
-        )
     })
 }
 

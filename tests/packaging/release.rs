@@ -1,0 +1,167 @@
+//! A release, packed from the binary under test: as `make release` packs the optimised one, compressed in a hurry.
+
+use std::collections::BTreeSet;
+use std::env::consts::ARCH;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+use weir_kit::help::commands;
+use weir_kit::{assert_contains, binary, failure, house};
+
+use super::{bill, debian, run};
+
+/// The time of the files in the packages, in seconds and in words.
+pub const TIME: (&str, &str) = ("1767225600", "2026-01-01T00:00:00Z");
+
+/// What `packaging/release` makes.
+pub struct Release {
+    pub directory: TempDir,
+    /// The content of the archive.
+    pub content: PathBuf,
+}
+
+impl Release {
+    fn pack() -> Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let mut release = Command::new(house().join("packaging/release"));
+        release
+            .arg(binary())
+            .arg(format!("{ARCH}-unknown-linux-musl"));
+        release.arg(directory.path().join("out"));
+        release
+            .env("SOURCE_DATE_EPOCH", TIME.0)
+            .env("LEVEL", "1")
+            .env("COMPRESSOR", "gzip");
+        run(&mut release, "dpkg")?;
+        let archive = directory
+            .path()
+            .join("out")
+            .join(format!("{}.tar.gz", name()));
+        let mut tar = Command::new("tar");
+        run(
+            tar.arg("-xzf").arg(archive).arg("-C").arg(directory.path()),
+            "tar",
+        )?;
+        let content = directory.path().join(name());
+        Ok(Self { directory, content })
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join("out").join(name)
+    }
+
+    pub fn read(&self, name: &str) -> Result<String> {
+        fs::read_to_string(self.content.join(name)).with_context(|| name.to_owned())
+    }
+}
+
+pub fn name() -> String {
+    format!("weir-{}-{ARCH}-linux", env!("CARGO_PKG_VERSION"))
+}
+
+/// All files below a directory, by their paths in it.
+pub fn files(directory: &Path) -> Result<BTreeSet<String>> {
+    let mut find = Command::new("find");
+    let found = run(
+        find.arg(directory)
+            .args(["!", "-type", "d", "-printf", r"%P\n"]),
+        "findutils",
+    )?;
+    Ok(found.lines().map(str::to_owned).collect())
+}
+
+/// One test: to pack it takes a few seconds.
+#[test]
+fn a_release_is_whole() -> Result<()> {
+    let release = Release::pack()?;
+    check_archive(&release)?;
+    check_digests(&release)?;
+    bill::check(&release)?;
+    bill::check_licences(&release)?;
+    debian::check(&release)
+}
+
+fn check_archive(release: &Release) -> Result<()> {
+    let pages = commands()
+        .into_iter()
+        .map(|words| format!("man/man1/weir-{}.1", words.replace(' ', "-")));
+    let others = [
+        "CHANGELOG.md",
+        "COPYRIGHT-rust-library.html",
+        "LICENSE",
+        "THIRD-PARTY-LICENSES",
+        "completions/_weir",
+        "completions/weir.bash",
+        "completions/weir.fish",
+        "man/man1/weir.1",
+        "weir",
+        "weir.cdx.json",
+    ];
+    let expected: BTreeSet<String> = others.into_iter().map(str::to_owned).chain(pages).collect();
+    assert_eq!(files(&release.content)?, expected);
+    let weir = release.content.join("weir");
+    assert_eq!(fs::read(&weir)?, fs::read(binary())?);
+    assert_eq!(fs::metadata(&weir)?.permissions().mode() & 0o777, 0o755);
+    Ok(())
+}
+
+/// Each file that is published is among the digests.
+fn check_digests(release: &Release) -> Result<()> {
+    let mut check = Command::new("sha256sum");
+    check
+        .args(["--strict", "-c", "SHA256SUMS"])
+        .current_dir(release.file(""));
+    let checked = run(&mut check, "coreutils")?;
+    let mut published = files(&release.file(""))?;
+    assert!(published.remove("SHA256SUMS"));
+    assert_eq!(checked.lines().count(), published.len(), "{checked}");
+    for file in published {
+        assert_contains(&checked, &[&format!("{file}: OK")]);
+    }
+    Ok(())
+}
+
+/// What is published must be what was made, of one version and one commit.
+#[test]
+fn what_was_changed_or_is_of_another_version_is_not_gathered() -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let made = directory.path().join("made");
+    let stem = format!("weir-1.2.3-{ARCH}-linux");
+    let bill = |commit: &str| {
+        let fact = serde_json::json!([{ "name": "weir:commit", "value": commit }]);
+        serde_json::json!({ "metadata": { "component": { "properties": fact } } }).to_string()
+    };
+    fs::create_dir(&made)?;
+    fs::write(made.join(format!("{stem}.tar.gz")), "an archive")?;
+    fs::write(made.join(format!("{stem}.cdx.json")), bill("c0ffee"))?;
+    let sums = run(
+        Command::new("sh")
+            .args(["-c", "sha256sum *"])
+            .current_dir(&made),
+        "coreutils",
+    )?;
+    fs::write(made.join("SHA256SUMS"), sums)?;
+    let out = directory.path().join("out");
+    let gather = |tag: &str, commit: &str| {
+        let mut gather = Command::new(house().join("packaging/gather"));
+        gather.arg(tag).arg(&out).arg(&made).env("COMMIT", commit);
+        run(&mut gather, "python3")
+    };
+    gather("v1.2.3", "c0ffee")?;
+    assert_eq!(files(&out)?, files(&made)?);
+    assert_contains(
+        &failure(gather("v1.2.4", "c0ffee"))?,
+        &["the tag is v1.2.4"],
+    );
+    assert_contains(
+        &failure(gather("v1.2.3", "decaf"))?,
+        &["commit c0ffee", "decaf"],
+    );
+    fs::write(made.join(format!("{stem}.tar.gz")), "another")?;
+    assert_contains(&failure(gather("v1.2.3", "c0ffee"))?, &["was changed"]);
+    Ok(())
+}
