@@ -38,6 +38,7 @@ fn cargo(words: &[&str], directory: &Path) -> Command {
         .args(words)
         .arg("--offline")
         .current_dir(directory)
+        .env_remove("CARGO_TARGET_DIR")
         // The cheapest build that there is.
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .env("CARGO_INCREMENTAL", "0");
@@ -46,7 +47,8 @@ fn cargo(words: &[&str], directory: &Path) -> Command {
 
 /// What cargo says of this repository's packages, and of those that they depend on here and in a component.
 fn packages() -> Result<Vec<Value>> {
-    let own = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    // The target that is built here, of which all is there.
+    let own = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     let filters = [&own, TARGET].map(|target| format!("--filter-platform={target}"));
     let mut command = cargo(&["metadata", "--locked", "--format-version", "1"], &house());
     let metadata: Value = serde_json::from_slice(&output(command.args(filters))?)?;
@@ -61,7 +63,7 @@ struct Registry {
 
 impl Registry {
     /// Packages the SDK as for the registry, and puts it beside what this repository depends on.
-    fn new() -> Result<Self> {
+    fn of(packages: &[Value]) -> Result<Self> {
         let directory = TempDir::with_prefix("weir-registry-")?;
         let registry = Self { directory };
         let made = registry.path("made");
@@ -76,9 +78,9 @@ impl Registry {
             output(unpack.arg("-C").arg(registry.path("crates")))?;
             check_sums(&registry.package(name))?;
         }
-        for package in packages()? {
+        for package in packages {
             if package["source"].is_string() {
-                registry.link(&package)?;
+                registry.link(package)?;
             }
         }
         Ok(registry)
@@ -86,6 +88,21 @@ impl Registry {
 
     fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
+    }
+
+    /// Compiles a package for a project that has no other, so that it names each feature of a dependency that it needs. In a build of
+    /// several, one package gets what another asked for.
+    fn stands_alone(&self, name: &str) -> Result<()> {
+        let project = self.path(&format!("only-{name}"));
+        fs::create_dir_all(project.join("src"))?;
+        fs::write(project.join("src/lib.rs"), "")?;
+        let manifest = format!(
+            "[package]\nname = \"only\"\nedition = \"2024\"\n[dependencies]\n{name} = \"{VERSION}\"\n"
+        );
+        fs::write(project.join("Cargo.toml"), manifest)?;
+        let mut check = cargo(&["check"], &project);
+        check.arg("--target-dir").arg(self.path("mtu-clamp/target"));
+        output(&mut check).map(drop)
     }
 
     /// Where a package of the SDK is unpacked.
@@ -107,9 +124,9 @@ impl Registry {
         check_sums(&target)
     }
 
-    /// Has cargo take this registry for its own in a directory.
-    fn use_in(&self, directory: &Path) -> Result<()> {
-        let crates = self.path("crates");
+    /// Has cargo take this registry for its own, in the packages and in a project beside them.
+    fn be_used(&self) -> Result<()> {
+        let (directory, crates) = (self.directory.path(), self.path("crates"));
         let settings = format!(
             "[source.crates-io]\nreplace-with = \"packages\"\n[source.packages]\ndirectory = {}\n",
             json!(path(&crates)?)
@@ -177,27 +194,23 @@ fn has_the_contract(registry: &Registry) -> Result<()> {
 
 #[test]
 fn a_project_is_built_from_the_packages_alone() -> Result<()> {
-    let registry = Registry::new()?;
-    for package in packages()? {
+    let packages = packages()?;
+    let registry = Registry::of(&packages)?;
+    for package in &packages {
         if PACKAGES.contains(&package["name"].as_str().unwrap_or_default()) {
-            is_whole(&registry, &package)?;
+            is_whole(&registry, package)?;
         }
     }
     has_the_contract(&registry)?;
 
     let node = Node::create()?;
     let project = registry.path("mtu-clamp");
-    node.weir(&[
-        "plugin",
-        "new",
-        "mtu-clamp",
-        path(&project)?,
-        "--sdk",
-        "0.1",
-    ])?;
+    let (compatible, _) = VERSION.rsplit_once('.').context("three numbers")?;
+    let words = ["plugin", "new", "mtu-clamp", path(&project)?];
+    node.weir(&[&words[..], &["--sdk", compatible]].concat())?;
     let manifest = fs::read_to_string(project.join("Cargo.toml"))?;
-    assert_contains(&manifest, &["\nweir-sdk = \"0.1\"\n"]);
-    registry.use_in(&project)?;
+    assert_contains(&manifest, &[&format!("\nweir-sdk = \"{compatible}\"\n")]);
+    registry.be_used()?;
     output(&mut cargo(&["build", "--target", TARGET], &project))?;
     // The packages are what was built, and of the registry.
     let lock = fs::read_to_string(project.join("Cargo.lock"))?;
@@ -213,6 +226,9 @@ fn a_project_is_built_from_the_packages_alone() -> Result<()> {
     let tested = output(test.arg(project.join("network.conflist")))?;
     assert_contains(&String::from_utf8_lossy(&tested), &["passed"]);
 
+    for name in PACKAGES {
+        registry.stands_alone(name)?;
+    }
     let words = PACKAGES.iter().flat_map(|name| ["-p", name]);
     let mut document = cargo(&["doc", "--no-deps"], &project);
     output(document.args(words).env("RUSTDOCFLAGS", "--cfg docsrs"))?;

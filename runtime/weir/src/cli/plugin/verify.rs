@@ -32,7 +32,7 @@ pub struct Arguments {
     /// without a slash.
     #[arg(long, requires_all = ["issuer", "trust_root"])]
     identity: Option<String>,
-    /// Who vouches for the identity, such as https://token.actions.githubusercontent.com.
+    /// Who vouches for the identity, such as `https://token.actions.githubusercontent.com`.
     #[arg(long, requires = "identity", value_name = "URL")]
     issuer: Option<String>,
     /// Whom to believe about identities and times: a trusted_root.json of sigstore. With --key, the signature must be in one of
