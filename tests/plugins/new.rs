@@ -135,7 +135,8 @@ struct ByMake {
 impl ByMake {
     fn in_c(name: &str, kind: &str) -> Result<Self> {
         let source = format!("{}.c", name.replace('-', "_"));
-        let options = ["--language", "c", "--sdk", path(&house())?];
+        let house = house();
+        let options = ["--language", "c", "--sdk", path(&house)?];
         Self::write(name, kind, &options, &source)
     }
 
