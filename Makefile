@@ -23,6 +23,9 @@ WASI    := wasm32-wasip2
 
 PLUGINS := bandwidth bridge dummy firewall host-device host-local ipvlan loopback macvlan portmap ptp sbr static tap tuning vlan vrf
 EXAMPLES := labels point-to-point route-override stable-addresses
+# Plugins in Go, with the toolchain of tests/setup and a cache of what it has built.
+IN_GO := examples/route-override-go tests/plugins/go-probe
+GO    := GOCACHE=$(abspath target/go/cache) GOTOOLCHAIN=local GOPROXY=off $(abspath target/tools/go/bin/go)
 GUESTS  := $(notdir $(wildcard tests/hostile/guests/*))
 # What is a plugin and nothing else: these have no tests of their own, and are built for no other target.
 SANDBOXED_ONLY := $(addprefix weir-example-,hostile $(EXAMPLES)) $(addprefix weir-hostile-,$(GUESTS))
@@ -61,6 +64,11 @@ LAID_OUT = WEIR_LINK_MAP=$(abspath target/$(ARCH).map) $(if $(wildcard $(LAYOUT)
 SMALL := -C opt-level=s -C codegen-units=1 -C debug-assertions=off -C overflow-checks=off
 # $(call build-dev,TARGET,PACKAGES)
 build-dev = $(call rustflags-of,$(1))="$(SMALL)" $(CARGO) build --locked --target $(1) $(addprefix -p ,$(2))
+
+# $(call build-go,DIRECTORY): a plugin in Go as its author builds it. A build of what has not changed takes no time.
+in-go = target/go/$(notdir $(1))
+build-go = GOOS=wasip1 GOARCH=wasm $(GO) -C $(1) build -buildmode=c-shared -trimpath -ldflags=-s \
+	-o $(abspath $(in-go)).module . && $(DEV_OUT)/weir plugin component $(in-go).module $(in-go).wasm >/dev/null
 
 # The components that cargo has built: $(call built,TARGET,PROFILE,NAMES).
 built = $(foreach name,$(3),target/$(1)/$(2)/$(subst -,_,$(name)).wasm)
@@ -134,7 +142,11 @@ test-build: plugins-dev
 	@tests/setup c
 	@WEIR_C=$(DEV_OUT)/weir-c sdk/c/build target/c/pinned-gateway pinned-gateway \
 		examples/pinned-gateway/pinned_gateway.c
+	@tests/setup go
+	@$(DEV_OUT)/weir-go sdk/go
+	@$(foreach directory,$(IN_GO),$(call build-go,$(directory)) &&) true
 	@tests/collect-components target/components target/c/pinned-gateway/pinned-gateway.wasm \
+		$(addprefix target/go/,$(addsuffix .wasm,$(notdir $(IN_GO)))) \
 		$(call built,$(BARE),debug,$(PLUGINS)) \
 		$(call built,$(WASI),debug,hostile $(EXAMPLES) $(GUESTS))
 

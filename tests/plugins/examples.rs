@@ -10,7 +10,7 @@ use crate::granted;
 pub(crate) struct ExampleNode {
     pub(crate) node: Node,
     pub(crate) container: Container,
-    example: &'static str,
+    example: String,
     /// Of its configuration.
     keys: Value,
     pub(crate) attached: Value,
@@ -18,12 +18,12 @@ pub(crate) struct ExampleNode {
 }
 
 impl ExampleNode {
-    fn create(example: &'static str) -> Result<Self> {
+    fn create(example: &str) -> Result<Self> {
         Self::with(example, json!({}))
     }
 
     /// A place where the example's configuration has these keys.
-    pub(crate) fn with(example: &'static str, keys: Value) -> Result<Self> {
+    pub(crate) fn with(example: &str, keys: Value) -> Result<Self> {
         let node = Node::create()?;
         // What ptp leaves for the next container exists before.
         let first = node.container()?;
@@ -42,7 +42,7 @@ impl ExampleNode {
         Ok(Self {
             node,
             container,
-            example,
+            example: example.to_owned(),
             keys,
             attached,
             before,
@@ -50,18 +50,18 @@ impl ExampleNode {
     }
 
     pub(crate) fn grant(&self) -> Result<()> {
-        grant(&self.node, self.example)
+        grant(&self.node, &self.example)
     }
 
     pub(crate) fn run(&self, command: &str, previous: &Value) -> Result<Outcome> {
         let mut config = self.keys.clone();
         config["cniVersion"] = "1.1.0".into();
         config["name"] = "outside".into();
-        config["type"] = self.example.into();
+        config["type"] = self.example.as_str().into();
         config["prevResult"] = previous.clone();
         self.node.run(&weir(
             &self.node,
-            self.example,
+            &self.example,
             command,
             &self.container,
             &config,
@@ -102,8 +102,8 @@ impl ExampleNode {
     pub(crate) fn is_denied(&self) -> Result<()> {
         let outcome = self.run("ADD", &self.attached)?;
         assert_eq!(outcome.code(), 202, "{outcome:?}");
-        let digest = self.node.digest(self.example)?;
-        let nothing = Grant::nothing(self.example).document(&digest);
+        let digest = self.node.digest(&self.example)?;
+        let nothing = Grant::nothing(&self.example).document(&digest);
         self.node
             .put_grant(format!("{}.yaml", self.example), &nothing)?;
         let outcome = self.run("ADD", &self.attached)?;
@@ -113,9 +113,9 @@ impl ExampleNode {
             "{error}"
         );
         let denied = self.node.audit();
-        let denied = denied
-            .iter()
-            .any(|record| record["plugin"] == self.example && record["verdict"] == "denied");
+        let denied = denied.iter().any(|record| {
+            record["plugin"] == self.example.as_str() && record["verdict"] == "denied"
+        });
         assert!(denied, "the denial is in the audit log");
         Ok(())
     }

@@ -7,6 +7,7 @@ mod cookbook;
 mod embedded;
 mod examples;
 mod expect;
+mod go;
 mod inspect;
 mod new;
 mod outcome;

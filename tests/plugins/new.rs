@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use weir_kit::{Node, assert_contains, binary, house, program};
 
+use crate::go::in_target;
 use crate::{json, path, said};
 
 /// A new project in Rust.
@@ -116,31 +117,39 @@ fn a_new_ipam_plugin_builds_and_passes_its_own_test() -> Result<()> {
     )
 }
 
-/// `weir plugin new --language c` with these options must fail with these words, and write nothing.
-fn is_refused_in_c(options: &[&str], why: &[&str]) -> Result<()> {
+/// `weir plugin new` in a language with these options must fail with these words, and write nothing.
+fn is_refused(language: &str, options: &[&str], why: &[&str]) -> Result<()> {
     let node = Node::create()?;
-    let words = ["plugin", "new", "mine", "unused", "--language", "c"];
+    let words = ["plugin", "new", "mine", "unused", "--language", language];
     assert_contains(&node.exits(&[&words[..], options].concat(), 1)?, why);
     assert!(!node.root().join("unused").exists());
     Ok(())
 }
 
-/// A new project in C.
-struct InC {
+/// A new project in C or Go.
+struct ByMake {
     directory: PathBuf,
     _node: Node,
 }
 
-impl InC {
-    fn write(name: &str, kind: &str) -> Result<Self> {
+impl ByMake {
+    fn in_c(name: &str, kind: &str) -> Result<Self> {
+        let source = format!("{}.c", name.replace('-', "_"));
+        let house = house();
+        let options = ["--language", "c", "--sdk", path(&house)?];
+        Self::write(name, kind, &options, &source)
+    }
+
+    fn in_go(name: &str, kind: &str) -> Result<Self> {
+        Self::write(name, kind, &["--language", "go"], "main.go")
+    }
+
+    fn write(name: &str, kind: &str, options: &[&str], source: &str) -> Result<Self> {
         let node = Node::create()?;
         let directory = node.root().join(name);
-        let house = house();
         let words = ["plugin", "new", name, path(&directory)?, "--kind", kind];
-        let in_c = ["--language", "c", "--sdk", path(&house)?];
-        let text = node.weir(&[&words[..], &in_c].concat())?;
-        let source = format!("{}.c", name.replace('-', "_"));
-        assert_contains(&text, &[&source, "make test"]);
+        let text = node.weir(&[&words[..], options].concat())?;
+        assert_contains(&text, &[source, "make test"]);
         Ok(Self {
             directory,
             _node: node,
@@ -154,6 +163,7 @@ impl InC {
         command
             .env("WEIR", binary())
             .env("WEIR_C", program("weir-c"));
+        in_target(&mut command);
         command.output().context("run make")
     }
 
@@ -197,7 +207,7 @@ fn a_new_project_in_c_builds_and_passes_its_own_test() -> Result<()> {
     let number = ["error 7", "mtu: expected a whole number of 0 or more"];
     let least = ["error 7", "mtu: expected 68 to 65535, found 67"];
     let denied = ["denied  link.update", "cannot set the MTU"];
-    InC::write("mtu-limit", "chained")?.proves_itself(
+    ByMake::in_c("mtu-limit", "chained")?.proves_itself(
         &["allowed link.update", "mtu=1400", "passed"],
         &[
             narrow("verbs: [read, update]", "verbs: [read]", &denied),
@@ -217,7 +227,7 @@ const OF_BOTH_FAMILIES: [&str; 4] = [
 
 #[test]
 fn a_new_main_plugin_in_c_builds_and_passes_its_own_test() -> Result<()> {
-    InC::write("c-pair", "main")?.proves_itself(
+    ByMake::in_c("c-pair", "main")?.proves_itself(
         &[
             &OF_BOTH_FAMILIES[..],
             &[
@@ -249,7 +259,7 @@ fn a_new_ipam_plugin_in_c_builds_and_passes_its_own_test() -> Result<()> {
         "10.91.0.0/31 has no address besides the gateway's",
     ];
     let none = ["error 7", "ipam: expected `subnet`, `subnet6` or both"];
-    InC::write("c-first-free", "ipam")?.proves_itself(
+    ByMake::in_c("c-first-free", "ipam")?.proves_itself(
         &OF_BOTH_FAMILIES,
         &[
             narrow(
@@ -267,7 +277,44 @@ fn a_new_ipam_plugin_in_c_builds_and_passes_its_own_test() -> Result<()> {
 #[test]
 fn the_sdk_for_c_is_used_from_a_checkout() -> Result<()> {
     let url = "https://example.org/weir.git";
-    is_refused_in_c(&["--sdk", url], &["--language c", "`--sdk PATH`"])
+    is_refused("c", &["--sdk", url], &["--language c", "`--sdk PATH`"])
+}
+
+#[test]
+fn a_new_project_in_go_builds_and_passes_its_own_test() -> Result<()> {
+    let least = ["error 7", "mtu: expected at least 68, found 67"];
+    ByMake::in_go("go-limit", "chained")?.proves_itself(
+        &["ok  \texample.org/go-limit", "mtu=1400", "passed"],
+        &[refused("\"mtu\": 1400", "\"mtu\": 67", &least)],
+    )
+}
+
+#[test]
+fn a_new_main_plugin_in_go_builds_and_passes_its_own_test() -> Result<()> {
+    let routes = [
+        "ok  \texample.org/go-pair",
+        "route 0.0.0.0/0 via 10.91.0.1 over eth0",
+        "route ::/0 via fd91::1 over eth0",
+    ];
+    ByMake::in_go("go-pair", "main")?.proves_itself(&[&OF_BOTH_FAMILIES[..], &routes].concat(), &[])
+}
+
+#[test]
+fn a_new_ipam_plugin_in_go_builds_and_passes_its_own_test() -> Result<()> {
+    ByMake::in_go("go-first-free", "ipam")?.proves_itself(
+        &[&OF_BOTH_FAMILIES[..], &["ok  \texample.org/go-first-free"]].concat(),
+        &[narrow(
+            "verbs: [read, write]",
+            "verbs: [read]",
+            &["denied  store.open"],
+        )],
+    )
+}
+
+#[test]
+fn the_sdk_for_go_is_that_of_weir() -> Result<()> {
+    let why = ["--language go", "leave --sdk out"];
+    is_refused("go", &["--sdk", path(&house())?], &why)
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The example `route-override`, key by key, on a container that `ptp` attached with IPv4 and IPv6.
+//! The example `route-override` in Rust and in Go, key by key, on a container that `ptp` attached with IPv4 and IPv6.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -64,10 +64,9 @@ fn gateways(result: &Value) -> Vec<&Value> {
     ips.map(|ip| &ip["gateway"]).collect()
 }
 
-#[test]
-fn routes_are_deleted_and_added_and_checked() -> Result<()> {
+fn routes_are_deleted_and_added_and_checked(example: &str) -> Result<()> {
     let fixture = ExampleNode::with(
-        "route-override",
+        example,
         json!({
             "delroutes": [{ "dst": "198.51.100.0/24" }, { "dst": "2001:db8:1::/48" }],
             "addroutes": [
@@ -91,9 +90,8 @@ fn routes_are_deleted_and_added_and_checked() -> Result<()> {
     fixture.come_and_go(look, "-6 route delete 2001:db8:2::/48")
 }
 
-#[test]
-fn the_gateway_is_flushed_and_the_result_says_so() -> Result<()> {
-    let fixture = ExampleNode::with("route-override", json!({ "flushgateway": true }))?;
+fn the_gateway_is_flushed_and_the_result_says_so(example: &str) -> Result<()> {
+    let fixture = ExampleNode::with(example, json!({ "flushgateway": true }))?;
     fixture.grant()?;
     assert_eq!(gateways(&fixture.attached), ["10.97.0.1", "fd97::1"]);
     let result = fixture.run("ADD", &fixture.attached)?.result();
@@ -112,13 +110,12 @@ fn the_gateway_is_flushed_and_the_result_says_so() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn all_routes_are_flushed_but_the_interfaces_own_and_link_local_ones() -> Result<()> {
+fn all_routes_are_flushed_but_the_interfaces_own_and_link_local_ones(example: &str) -> Result<()> {
     let keys = json!({
         "flushroutes": true,
         "addroutes": [{ "dst": "0.0.0.0/0", "gw": "10.97.0.9" }, { "dst": "::/0", "gw": "fd97::1" }],
     });
-    let fixture = ExampleNode::with("route-override", keys)?;
+    let fixture = ExampleNode::with(example, keys)?;
     fixture.grant()?;
     // The new next hop is a neighbour.
     fixture
@@ -145,13 +142,10 @@ fn all_routes_are_flushed_but_the_interfaces_own_and_link_local_ones() -> Result
     Ok(())
 }
 
-#[test]
-fn a_route_that_is_there_again_fails_check_unless_that_is_skipped() -> Result<()> {
+fn a_route_that_is_there_again_fails_check_unless_that_is_skipped(example: &str) -> Result<()> {
     for skip in [false, true] {
-        let fixture = ExampleNode::with(
-            "route-override",
-            json!({ "flushgateway": true, "skipcheck": skip }),
-        )?;
+        let fixture =
+            ExampleNode::with(example, json!({ "flushgateway": true, "skipcheck": skip }))?;
         fixture.grant()?;
         let result = fixture.run("ADD", &fixture.attached)?.result();
         fixture.run("CHECK", &result)?.result();
@@ -169,9 +163,8 @@ fn a_route_that_is_there_again_fails_check_unless_that_is_skipped() -> Result<()
 }
 
 /// IPv6 routes of several interfaces to one destination are one route with several next hops.
-#[test]
-fn other_interfaces_keep_their_routes() -> Result<()> {
-    let fixture = ExampleNode::with("route-override", json!({ "flushgateway": true }))?;
+fn other_interfaces_keep_their_routes(example: &str) -> Result<()> {
+    let fixture = ExampleNode::with(example, json!({ "flushgateway": true }))?;
     fixture.grant()?;
     fixture.container.ips(&[
         "link add other0 type veth peer name other1",
@@ -195,18 +188,17 @@ fn other_interfaces_keep_their_routes() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn what_cannot_be_done_is_an_error() -> Result<()> {
+fn what_cannot_be_done_is_an_error(example: &str) -> Result<()> {
     let keys = json!({
         "delroutes": [{ "dst": "198.51.100.0/24" }],
         "addroutes": [{ "dst": "192.0.2.0/24", "gw": "203.0.113.1" }],
     });
-    let fixture = ExampleNode::with("route-override", keys)?;
+    let fixture = ExampleNode::with(example, keys)?;
     fixture.grant()?;
     let refused = fixture.run("ADD", &fixture.attached)?.error().to_string();
     assert_contains(&refused, &["192.0.2.0/24 via 203.0.113.1 over `eth0`"]);
 
-    let fixture = ExampleNode::with("route-override", json!({ "flushgateway": true }))?;
+    let fixture = ExampleNode::with(example, json!({ "flushgateway": true }))?;
     fixture.grant()?;
     let result = fixture.run("ADD", &fixture.attached)?.result();
     fixture.container.ip("link delete eth0")?;
@@ -217,7 +209,35 @@ fn what_cannot_be_done_is_an_error() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn it_is_denied_without_its_grant() -> Result<()> {
-    ExampleNode::with("route-override", json!({ "flushroutes": true }))?.is_denied()
+fn it_is_denied_without_its_grant(example: &str) -> Result<()> {
+    ExampleNode::with(example, json!({ "flushroutes": true }))?.is_denied()
+}
+
+/// The tests of each example.
+macro_rules! tests {
+    ($($language:ident: $example:literal;)* => $tests:tt) => {
+        $(mod $language {
+            tests!($example $tests);
+        })*
+    };
+    ($example:literal { $($test:ident)* }) => {
+        $(#[test]
+        fn $test() -> anyhow::Result<()> {
+            super::$test($example)
+        })*
+    };
+}
+
+tests! {
+    in_rust: "route-override";
+    in_go: "route-override-go";
+    => {
+        routes_are_deleted_and_added_and_checked
+        the_gateway_is_flushed_and_the_result_says_so
+        all_routes_are_flushed_but_the_interfaces_own_and_link_local_ones
+        a_route_that_is_there_again_fails_check_unless_that_is_skipped
+        other_interfaces_keep_their_routes
+        what_cannot_be_done_is_an_error
+        it_is_denied_without_its_grant
+    }
 }

@@ -1,0 +1,7 @@
+module weir.dev/examples/route-override
+
+go 1.26
+
+require weir.dev/weir v0.0.0
+
+replace weir.dev/weir => ../../sdk/go
