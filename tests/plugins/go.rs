@@ -128,8 +128,7 @@ fn what_ends_a_plugin_in_go_is_in_the_error() -> Result<()> {
         ),
         ("else", 7, &["do: nothing is called `else`"]),
     ] {
-        let error = probe.run(act)?.refused(code, &[]).to_string();
-        assert_contains(&error, words);
+        probe.run(act)?.refused(code, words);
     }
     Ok(())
 }
