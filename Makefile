@@ -80,7 +80,7 @@ build-dev = $(call rustflags-of,$(1))="$(SMALL)" $(CARGO) build --locked --targe
 built = $(foreach name,$(3),target/$(1)/$(2)/$(subst -,_,$(name)).wasm)
 
 .PHONY: all help tools build profile release release-check demo plugins-dev dev test-build test test-some filter test-fast test-cluster cluster \
-	test-image fuzz bench docs lint install image clean
+	test-image test-aarch64 emulated fuzz bench docs lint install image clean
 
 all: build
 
@@ -202,6 +202,19 @@ cluster:
 test-image: tools ## build the image over a new Debian and install weir from it; needs root
 	@tests/setup image
 	@tests/image/run
+
+# The crates whose tests need no network.
+EMULATED := cni compiler engine files gate grant host sandbox sdk
+# The emulator has no filters of system calls.
+NOT_EMULATED := confine:: nothing_is_replaced_in_two_steps
+
+test-aarch64: ## build for AArch64 on another machine, and run what an emulator can
+	@tests/setup aarch64
+	@$(MAKE) --no-print-directory ARCH=aarch64 dev emulated
+
+emulated:
+	$(CARGO) test $(DEV) $(addprefix -p weir-,$(EMULATED)) --lib --no-fail-fast -- $(addprefix --skip ,$(NOT_EMULATED))
+	@tests/emulated $(DEV_OUT)/weir $(ARCH)
 
 FUZZ_SECONDS ?= 20
 
