@@ -85,7 +85,7 @@ built = $(foreach name,$(3),target/$(1)/$(2)/$(subst -,_,$(name)).wasm)
 all: build
 
 help: ## this list
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 # What is missing on this machine: the Rust targets, and Debian packages when root.
 tools:
