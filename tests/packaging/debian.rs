@@ -6,11 +6,10 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use weir_kit::help::commands;
 use weir_kit::{assert_contains, binary};
 
 use super::release::{Release, files};
-use super::run;
+use super::{manual, run};
 
 /// Debian's name of this architecture.
 const DEBIAN: &str = if cfg!(target_arch = "aarch64") {
@@ -97,9 +96,7 @@ fn install(package: &Path, machine: &Path) -> Result<()> {
 
 /// What it puts below `/usr`.
 fn expected() -> BTreeSet<String> {
-    let pages = commands()
-        .into_iter()
-        .map(|words| format!("share/man/man1/weir-{}.1.gz", words.replace(' ', "-")));
+    let pages = manual::names().map(|page| format!("share/man/man1/{page}.gz"));
     let others = [
         "bin/weir",
         "share/bash-completion/completions/weir",
@@ -111,7 +108,6 @@ fn expected() -> BTreeSet<String> {
         "share/doc/weir/weir.cdx.json.gz",
         "share/fish/vendor_completions.d/weir.fish",
         "share/lintian/overrides/weir",
-        "share/man/man1/weir.1.gz",
         "share/zsh/vendor-completions/_weir",
     ];
     others.into_iter().map(str::to_owned).chain(pages).collect()

@@ -5,6 +5,7 @@ mod bill;
 mod completions;
 mod debian;
 mod manual;
+mod publish;
 mod release;
 mod version;
 mod workflow;

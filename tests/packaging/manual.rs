@@ -10,19 +10,18 @@ use weir_kit::{assert_contains, failure};
 
 use super::{run, weir};
 
+/// The names of the pages: weir's, and one for each command.
+pub fn names() -> impl Iterator<Item = String> {
+    let all = [String::new()].into_iter().chain(commands());
+    all.map(|words| format!("{}.1", format!("weir {words}").trim().replace(' ', "-")))
+}
+
 #[test]
 fn each_command_has_a_page_that_is_valid() -> Result<()> {
     let directory = tempfile::tempdir()?;
     let pages = directory.path().join("man/man1");
     weir(&["man", &pages.display().to_string()])?;
-    let names = commands()
-        .into_iter()
-        .map(|words| format!("-{}", words.replace(' ', "-")));
-    let expected: BTreeSet<String> = [String::new()]
-        .into_iter()
-        .chain(names)
-        .map(|name| format!("weir{name}.1"))
-        .collect();
+    let expected: BTreeSet<String> = names().collect();
     let mut written = BTreeSet::new();
     for entry in fs::read_dir(&pages)? {
         let path = entry?.path();

@@ -9,10 +9,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use tempfile::TempDir;
-use weir_kit::help::commands;
 use weir_kit::{assert_contains, binary, failure, house};
 
-use super::{bill, debian, run};
+use super::{bill, debian, manual, run};
 
 /// The time of the files in the packages, in seconds and in words.
 pub const TIME: (&str, &str) = ("1767225600", "2026-01-01T00:00:00Z");
@@ -86,9 +85,7 @@ fn a_release_is_whole() -> Result<()> {
 }
 
 fn check_archive(release: &Release) -> Result<()> {
-    let pages = commands()
-        .into_iter()
-        .map(|words| format!("man/man1/weir-{}.1", words.replace(' ', "-")));
+    let pages = manual::names().map(|page| format!("man/man1/{page}"));
     let others = [
         "CHANGELOG.md",
         "COPYRIGHT-rust-library.html",
@@ -97,7 +94,6 @@ fn check_archive(release: &Release) -> Result<()> {
         "completions/_weir",
         "completions/weir.bash",
         "completions/weir.fish",
-        "man/man1/weir.1",
         "weir",
         "weir.cdx.json",
     ];
