@@ -45,12 +45,16 @@
 
 mod artifact;
 mod authorization;
+mod blocking;
+mod client;
 mod config;
 mod connection;
 mod credentials;
+mod download;
 mod error;
 mod layout;
 mod manifest;
+mod options;
 mod reference;
 mod registry;
 mod session;
@@ -64,8 +68,10 @@ pub use artifact::{Artifact, Description, GRANT, Metadata, OWN_ANNOTATIONS};
 pub use config::{Config, Interface};
 pub use connection::Limits;
 pub use credentials::Source as CredentialSource;
+pub use download::{Download, download};
 pub use error::{Error, Result};
 pub use layout::{load, save};
 pub use manifest::{BUNDLE, Descriptor, Manifest, digest};
+pub use options::Options;
 pub use reference::{Reference, Version};
-pub use registry::{Options, Registry};
+pub use registry::Registry;

@@ -8,6 +8,7 @@ mod secrets;
 mod server;
 mod signatures;
 mod uploads;
+mod websites;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
