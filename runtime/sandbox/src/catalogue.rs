@@ -80,6 +80,16 @@ impl Catalogue {
         }
     }
 
+    /// The name of the plugin that was fetched from a URI; none if none was. A plugin whose manifest cannot be read is not it.
+    pub fn fetched_from(&self, uri: &str) -> Option<String> {
+        let names = self.installed_names().unwrap_or_default();
+        names.into_iter().find(|name| {
+            let plugin = self.find(name).ok();
+            let provenance = plugin.as_ref().and_then(Plugin::provenance);
+            provenance.and_then(|p| p.uri.as_deref()) == Some(uri)
+        })
+    }
+
     pub fn is_built_in(name: &str) -> bool {
         builtin::find(name).is_some()
     }

@@ -55,6 +55,8 @@ pub struct Provenance {
     pub version: Option<String>,
     /// The artifact that it was pulled as, by its digest.
     pub origin: Option<String>,
+    /// The URI that it was fetched from, by which the node's networks name it.
+    pub uri: Option<String>,
     pub trusted: Trusted,
 }
 
