@@ -7,6 +7,8 @@ mod layouts;
 mod registry;
 mod signatures;
 mod transfers;
+mod uri_names;
+mod uris;
 
 use std::fs;
 use std::path::{Path, PathBuf};

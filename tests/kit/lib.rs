@@ -30,6 +30,7 @@ pub mod throughput;
 pub mod trace;
 pub mod vm;
 mod waiting;
+pub mod web;
 
 pub use api_server::ApiServer;
 pub use guest::Grant;
@@ -40,6 +41,7 @@ pub use plugin::{Call, Outcome, floor, reference, start, weir};
 pub use probe::Probe;
 pub use state::State;
 pub use waiting::{patiently, wait_for};
+pub use web::Web;
 
 use std::fmt::Debug;
 use std::path::PathBuf;
