@@ -9,6 +9,7 @@ mod signatures;
 mod transfers;
 mod uri_names;
 mod uris;
+mod versions;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -44,6 +44,7 @@
 //! # }
 //! ```
 
+mod attached;
 mod authors;
 mod builtin;
 mod call;
