@@ -156,6 +156,7 @@ impl Arrival {
             version,
             origin: self.origin.as_ref().map(Origin::shown),
             uri: None,
+            listed: false,
             trusted: trusted(admitted),
         }
     }
