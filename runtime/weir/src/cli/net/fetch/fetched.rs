@@ -1,11 +1,10 @@
 //! What came of a URI, for people and programs.
 
 use serde::Serialize;
-use weir_sandbox::{Plugin, Provenance, Sandbox};
+use weir_sandbox::{Plugin, Provenance};
 
 use super::wanted::Wanted;
 use crate::cli::output::{print_list, say};
-use crate::cli::plugin::at_uri::Found;
 use crate::cli::plugin::coverage::Coverage;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -23,38 +22,19 @@ pub enum State {
 
 #[derive(Serialize)]
 pub struct Fetched {
-    state: State,
-    networks: Vec<String>,
+    pub state: State,
+    pub networks: Vec<String>,
     /// The plugin's name on this node, by which grants know it.
-    name: String,
-    digest: String,
+    pub name: String,
+    pub digest: String,
     #[serde(flatten)]
-    provenance: Provenance,
+    pub provenance: Provenance,
     /// Of what was installed.
     #[serde(flatten)]
-    coverage: Option<Coverage>,
+    pub coverage: Option<Coverage>,
 }
 
 impl Fetched {
-    /// One that was installed just now.
-    pub fn now(
-        state: State,
-        sandbox: &Sandbox,
-        name: String,
-        wanted: &Wanted,
-        found: &Found,
-        provenance: Provenance,
-    ) -> Self {
-        Self {
-            state,
-            networks: wanted.networks.clone(),
-            digest: found.inspection.digest.to_string(),
-            coverage: Some(Coverage::of(sandbox, &name, &found.inspection)),
-            name,
-            provenance,
-        }
-    }
-
     /// One that stays as it is.
     pub fn kept(plugin: &Plugin, wanted: &Wanted) -> Self {
         Self {

@@ -17,6 +17,7 @@ use self::fetched::{Fetched, State};
 use self::wanted::Wanted;
 use crate::cli::output::{Format, complain, show};
 use crate::cli::plugin::at_uri::{self, Found};
+use crate::cli::plugin::coverage::Coverage;
 use crate::cli::plugin::installation::{check_version, install, installed, version};
 use crate::cli::plugin::registry::RegistryArguments;
 
@@ -77,130 +78,140 @@ pub(super) fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<()> {
 }
 
 fn fetch(sandbox: &Sandbox, arguments: &Arguments, wanted: &Wanted) -> Result<Fetched> {
-    let uri: PluginUri = wanted.uri.parse().map_err(anyhow::Error::msg)?;
-    let Some(name) = sandbox.catalogue().fetched_from(uri.as_str()) else {
-        return first(sandbox, arguments, &uri, wanted);
+    let fetch = Fetch {
+        sandbox,
+        arguments,
+        wanted,
+        uri: wanted.uri.parse().map_err(anyhow::Error::msg)?,
     };
-    let context = || format!("plugin `{name}` stays as it is");
+    let Some(name) = sandbox.catalogue().fetched_from(&wanted.uri) else {
+        return fetch.first();
+    };
     let plugin = sandbox.catalogue().find(&name).map_err(show)?;
-    ensure!(
-        arguments.name.as_ref().is_none_or(|wanted| *wanted == name),
-        "it was fetched as plugin `{name}`; remove that with `weir plugin remove {name}` to fetch it under another name"
-    );
-    if arguments.update {
-        return update(sandbox, arguments, &uri, wanted, &plugin).with_context(context);
-    }
-    if sandbox.check(&plugin).is_ok() {
-        return Ok(Fetched::kept(&plugin, wanted));
-    }
-    repair(sandbox, arguments, &uri, wanted, &plugin).with_context(context)
+    fetch
+        .again(&plugin)
+        .with_context(|| format!("plugin `{name}` stays as it is"))
 }
 
-/// Fetches and installs a plugin that was not fetched before, in nothing's place.
-fn first(
-    sandbox: &Sandbox,
-    arguments: &Arguments,
-    uri: &PluginUri,
-    wanted: &Wanted,
-) -> Result<Fetched> {
-    let found = at_uri::get(sandbox, uri, arguments.registry.options())?;
-    let name = match &arguments.name {
-        Some(name) => name.clone(),
-        None => found.own_name(uri)?,
-    };
-    Catalogue::check_name(&name)
-        .map_err(show)
-        .context("give --name for another name on this node")?;
-    if sandbox.catalogue().is_installed(&name) {
-        bail!(
-            "plugin `{name}` is installed already, {}: a URI does not replace it; give --name for another name, or remove it with \
-             `weir plugin remove {name}`",
-            at_uri::origin(sandbox, &name)
+/// One URI, and what the command line says about it.
+struct Fetch<'a> {
+    sandbox: &'a Sandbox,
+    arguments: &'a Arguments,
+    wanted: &'a Wanted,
+    uri: PluginUri,
+}
+
+impl Fetch<'_> {
+    /// Fetches and installs a plugin that was not fetched before, in nothing's place.
+    fn first(&self) -> Result<Fetched> {
+        let found = self.get()?;
+        let name = match &self.arguments.name {
+            Some(name) => name.clone(),
+            None => found.own_name(&self.uri)?,
+        };
+        Catalogue::check_name(&name)
+            .map_err(show)
+            .context("give --name for another name on this node")?;
+        if self.sandbox.catalogue().is_installed(&name) {
+            bail!(
+                "plugin `{name}` is installed already, {}: a URI does not replace it; give --name for another name, or remove it with \
+                 `weir plugin remove {name}`",
+                at_uri::origin(self.sandbox, &name)
+            );
+        }
+        let provenance = self.admit(&name, &found, None)?;
+        self.install(State::Fetched, name, &found, provenance)
+    }
+
+    /// What is to be done about a plugin that was fetched.
+    fn again(&self, plugin: &Plugin) -> Result<Fetched> {
+        let name = &plugin.name;
+        ensure!(
+            (self.arguments.name.as_ref()).is_none_or(|wanted| wanted == name),
+            "it was fetched as plugin `{name}`; remove that with `weir plugin remove {name}` to fetch it under another name"
         );
+        if self.arguments.update {
+            return self.update(plugin);
+        }
+        if self.sandbox.check(plugin).is_ok() {
+            return Ok(Fetched::kept(plugin, self.wanted));
+        }
+        self.repair(plugin)
     }
-    let provenance = admit(sandbox, arguments, uri, &name, &found, None)?;
-    install(sandbox, &name, &found.inspection, &provenance, false)?;
-    Ok(Fetched::now(
-        State::Fetched,
-        sandbox,
-        name,
-        wanted,
-        &found,
-        provenance,
-    ))
-}
 
-/// Fetches a plugin again, and takes what it is now.
-fn update(
-    sandbox: &Sandbox,
-    arguments: &Arguments,
-    uri: &PluginUri,
-    wanted: &Wanted,
-    plugin: &Plugin,
-) -> Result<Fetched> {
-    let found = at_uri::get(sandbox, uri, arguments.registry.options())?;
-    let name = plugin.name.clone();
-    let provenance = admit(sandbox, arguments, uri, &name, &found, None)?;
-    if found.inspection.digest == plugin.digest && sandbox.check(plugin).is_ok() {
-        return Ok(Fetched::kept(plugin, wanted));
+    /// Fetches a plugin again, and takes what it is now.
+    fn update(&self, plugin: &Plugin) -> Result<Fetched> {
+        let found = self.get()?;
+        let provenance = self.admit(&plugin.name, &found, None)?;
+        if found.inspection.digest == plugin.digest && self.sandbox.check(plugin).is_ok() {
+            return Ok(Fetched::kept(plugin, self.wanted));
+        }
+        let before = installed(self.sandbox, &plugin.name);
+        if let Some(before) = before.filter(|_| !self.arguments.allow_downgrade) {
+            check_version(&plugin.name, version(&before), version(&found.inspection))?;
+        }
+        let provenance = Provenance {
+            listed: plugin.provenance().is_some_and(|before| before.listed),
+            ..provenance
+        };
+        self.install(State::Updated, plugin.name.clone(), &found, provenance)
     }
-    if let Some(before) = installed(sandbox, &name).filter(|_| !arguments.allow_downgrade) {
-        check_version(&name, version(&before), version(&found.inspection))?;
-    }
-    install(sandbox, &name, &found.inspection, &provenance, true)?;
-    Ok(Fetched::now(
-        State::Updated,
-        sandbox,
-        name,
-        wanted,
-        &found,
-        provenance,
-    ))
-}
 
-/// Installs the same component again, after its files were damaged or weir was updated. It is fetched only if it is not whole.
-fn repair(
-    sandbox: &Sandbox,
-    arguments: &Arguments,
-    uri: &PluginUri,
-    wanted: &Wanted,
-    plugin: &Plugin,
-) -> Result<Fetched> {
-    let found = at_uri::again(sandbox, plugin, uri, arguments.registry.options())?;
-    let (is, pinned) = (&found.inspection.digest, &plugin.digest);
-    ensure!(
-        is == pinned,
-        "it is component {is} now, and {pinned} was fetched; --update takes it as it is now"
-    );
-    let name = plugin.name.clone();
-    let fresh = admit(sandbox, arguments, uri, &name, &found, Some(pinned))?;
-    // What is known of it is still so.
-    let provenance = plugin.provenance().cloned().unwrap_or(fresh);
-    install(sandbox, &name, &found.inspection, &provenance, true)?;
-    Ok(Fetched::now(
-        State::Repaired,
-        sandbox,
-        name,
-        wanted,
-        &found,
-        provenance,
-    ))
-}
-
-/// Decides whether the node's policy lets a component be the plugin of this name. `pinned` is the digest of one that was let in.
-fn admit(
-    sandbox: &Sandbox,
-    arguments: &Arguments,
-    uri: &PluginUri,
-    name: &str,
-    found: &Found,
-    pinned: Option<&Digest>,
-) -> Result<Provenance> {
-    let is = &found.inspection.digest;
-    if let Some(wanted) = &arguments.digest {
-        ensure!(wanted == is, "it is component {is}, not {wanted}");
+    /// Installs the same component again, after its files were damaged or weir was updated. It is fetched only if it is not whole.
+    fn repair(&self, plugin: &Plugin) -> Result<Fetched> {
+        let options = self.arguments.registry.options();
+        let found = at_uri::again(self.sandbox, plugin, &self.uri, options)?;
+        let (is, pinned) = (&found.inspection.digest, &plugin.digest);
+        ensure!(
+            is == pinned,
+            "it is component {is} now, and {pinned} was fetched; --update takes it as it is now"
+        );
+        let fresh = self.admit(&plugin.name, &found, Some(pinned))?;
+        // What is known of it is still so.
+        let provenance = plugin.provenance().cloned().unwrap_or(fresh);
+        self.install(State::Repaired, plugin.name.clone(), &found, provenance)
     }
-    let given = arguments.digest.as_ref().map(|digest| (digest, "--digest"));
-    let pinned = given.or(pinned.map(|digest| (digest, "the fetch before")));
-    found.admit(sandbox.paths(), uri, name, pinned)
+
+    fn get(&self) -> Result<Found> {
+        at_uri::get(self.sandbox, &self.uri, self.arguments.registry.options())
+    }
+
+    /// Decides whether the node's policy lets a component be the plugin of this name. `pinned` is the digest of one that was let in.
+    fn admit(&self, name: &str, found: &Found, pinned: Option<&Digest>) -> Result<Provenance> {
+        let is = &found.inspection.digest;
+        let given = self.arguments.digest.as_ref();
+        if let Some(wanted) = given {
+            ensure!(wanted == is, "it is component {is}, not {wanted}");
+        }
+        let given = given.map(|digest| (digest, "--digest"));
+        let pinned = given.or(pinned.map(|digest| (digest, "the fetch before")));
+        found.admit(self.sandbox.paths(), &self.uri, name, pinned)
+    }
+
+    /// Installs what was let in, in place of what was fetched before.
+    fn install(
+        &self,
+        state: State,
+        name: String,
+        found: &Found,
+        provenance: Provenance,
+    ) -> Result<Fetched> {
+        let replaces = state != State::Fetched;
+        install(
+            self.sandbox,
+            &name,
+            &found.inspection,
+            &provenance,
+            replaces,
+        )?;
+        let coverage = Coverage::of(self.sandbox, &name, &found.inspection);
+        Ok(Fetched {
+            state,
+            networks: self.wanted.networks.clone(),
+            digest: found.inspection.digest.to_string(),
+            coverage: Some(coverage),
+            name,
+            provenance,
+        })
+    }
 }
