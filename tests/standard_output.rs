@@ -13,8 +13,14 @@ use weir_kit::{Container, Node, binary, component, house, program};
 /// Commands that print nothing when all is well.
 const SILENT: [&str; 4] = ["net del", "net check", "net gc", "net status"];
 
-/// Commands that need a registry: `distribution` tries them on a full disk.
-const WITH_REGISTRY: [&str; 4] = ["plugin push", "plugin pull", "plugin save", "plugin load"];
+/// Commands that need a registry, or another server: `distribution` tries them on a full disk.
+const WITH_REGISTRY: [&str; 5] = [
+    "plugin push",
+    "plugin pull",
+    "plugin save",
+    "plugin load",
+    "net fetch",
+];
 
 /// A node with an attachment, whose audit log has records, and files that commands are about.
 struct Case {

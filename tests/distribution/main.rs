@@ -9,6 +9,9 @@ mod refused;
 mod registry;
 mod signatures;
 mod transfers;
+mod uri_names;
+mod uris;
+mod versions;
 
 use std::fs;
 use std::path::{Path, PathBuf};

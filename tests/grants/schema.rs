@@ -26,7 +26,11 @@ fn shown_grants() -> Result<Vec<(PathBuf, String)>> {
         for file in files_below(&house().join(directory))? {
             let is = |extension: &str| file.extension().is_some_and(|e| e == extension);
             // What is given to a cluster is no grant: `manifests` looks at that.
-            let of_cluster = ["examples/kubernetes", "examples/from-multus"];
+            let of_cluster = [
+                "examples/kubernetes",
+                "examples/kubernetes-plugins",
+                "examples/from-multus",
+            ];
             let is_of = |directory: &&str| file.starts_with(house().join(directory));
             // Nor are the options of `weir plugin test`, and what it expects.
             let of_test = ["test.yaml", "expected.yaml"];

@@ -1,6 +1,7 @@
 //! `weir install --kubernetes` and `weir uninstall`, in a root directory for each test.
 
 mod crash;
+mod listed;
 mod machine;
 mod multus;
 mod once;

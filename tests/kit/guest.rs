@@ -77,6 +77,18 @@ spec:
     }
 }
 
+/// The grant of an example, for a component.
+pub fn granted(example: &str, digest: &str) -> Result<String> {
+    let file = house().join("examples").join(example).join("grant.yaml");
+    let text = fs::read_to_string(file)?;
+    let granted = text.replace("# digest: sha256:…", &format!("digest: {digest}"));
+    ensure!(
+        granted != text,
+        "the grant of {example} has no place for a digest"
+    );
+    Ok(granted)
+}
+
 impl Node {
     /// Runs weir's command line on the node, in the calling thread's namespace.
     pub fn command(&self, words: &[&str]) -> Result<Output> {

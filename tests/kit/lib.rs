@@ -32,6 +32,7 @@ pub mod throughput;
 pub mod trace;
 pub mod vm;
 mod waiting;
+pub mod web;
 
 pub use api_server::ApiServer;
 pub use guest::Grant;
@@ -42,6 +43,7 @@ pub use plugin::{Call, Outcome, floor, reference, start, weir};
 pub use probe::Probe;
 pub use state::State;
 pub use waiting::{patiently, wait_for};
+pub use web::Web;
 
 use std::fmt::Debug;
 use std::fs;

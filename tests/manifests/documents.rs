@@ -71,7 +71,7 @@ fn is_of_type<T: Serialize + DeserializeOwned>(document: &Value) -> Result<()> {
     Ok(())
 }
 
-fn check_type(document: &Value) -> Result<()> {
+pub fn check_type(document: &Value) -> Result<()> {
     let kind = format!(
         "{}/{}",
         text(document, "apiVersion")?,

@@ -8,3 +8,4 @@ mod documents;
 mod example;
 mod guide;
 mod image;
+mod overlays;

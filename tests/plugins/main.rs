@@ -21,28 +21,17 @@ mod standard;
 mod suggest_grant;
 mod test;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde_json::Value;
+use weir_kit::guest::granted;
 use weir_kit::{Node, house};
 
 /// A file of an example.
 fn example(name: &str, file: &str) -> PathBuf {
     house().join("examples").join(name).join(file)
-}
-
-/// An example's grant, for a component.
-fn granted(name: &str, digest: &str) -> Result<String> {
-    let text = fs::read_to_string(example(name, "grant.yaml"))?;
-    let granted = text.replace("# digest: sha256:…", &format!("digest: {digest}"));
-    ensure!(
-        granted != text,
-        "the grant of {name} has no place for a digest"
-    );
-    Ok(granted)
 }
 
 /// Runs weir on a node, which must end with this code and print one JSON document.

@@ -20,4 +20,5 @@ mod selection;
 mod stand_in;
 mod state;
 mod status;
+mod uris;
 mod world;

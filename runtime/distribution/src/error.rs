@@ -19,11 +19,11 @@ pub enum Error {
     )]
     Reference { text: String, why: String },
     #[error(
-        "registry `{host}` cannot be reached: {why}; check the name and the network, give --ca-file for a registry with an \
+        "server `{host}` cannot be reached: {why}; check the name and the network, give --ca-file for one with an \
          authority of its own, and --plain-http for one without TLS"
     )]
     Unreachable { host: String, why: String },
-    #[error("registry `{host}` did not answer within {}; try again, or give a longer --timeout", seconds(*.limit))]
+    #[error("server `{host}` did not answer within {}; try again, or give a longer --timeout", seconds(*.limit))]
     Slow { host: String, limit: Duration },
     #[error("not done within {}, the limit for the whole transfer; give a longer --timeout", seconds(*.limit))]
     Deadline { limit: Duration },
@@ -38,7 +38,7 @@ pub enum Error {
         attempts: u32,
     },
     #[error(
-        "`{url}` answers with more than {limit} bytes, the most for {what}: the registry is not to be trusted"
+        "`{url}` answers with more than {limit} bytes, the most for {what}: the server is not to be trusted"
     )]
     TooLong {
         url: String,
@@ -51,8 +51,10 @@ pub enum Error {
         status: StatusCode,
         said: String,
     },
-    #[error("`{url}` breaks the protocol of registries: {why}")]
+    #[error("`{url}` breaks the protocol: {why}")]
     Protocol { url: String, why: String },
+    #[error("`{url}` cannot be downloaded: {why}")]
+    Url { url: String, why: String },
     #[error("`{url}` redirects to `{to}`: {why}")]
     Redirect {
         url: String,

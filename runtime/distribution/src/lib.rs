@@ -45,14 +45,18 @@
 
 mod artifact;
 mod authorization;
+mod blocking;
+mod client;
 mod config;
 mod connection;
 mod credentials;
+mod download;
 mod error;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod layout;
 mod manifest;
+mod options;
 mod reference;
 mod registry;
 mod session;
@@ -66,8 +70,10 @@ pub use artifact::{Artifact, Description, GRANT, Metadata, OWN_ANNOTATIONS};
 pub use config::{Config, Interface};
 pub use connection::Limits;
 pub use credentials::Source as CredentialSource;
+pub use download::{Download, download};
 pub use error::{Error, Result};
 pub use layout::{load, save};
 pub use manifest::{BUNDLE, Descriptor, Manifest, digest};
+pub use options::Options;
 pub use reference::{Reference, Version};
-pub use registry::{Options, Registry};
+pub use registry::Registry;

@@ -1,24 +1,24 @@
 //! Artifacts to and from a registry (OCI distribution specification 1.1).
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use http::header::CONTENT_RANGE;
 use http::uri::Scheme;
 use http::{Method, StatusCode};
 use hyper::body::Bytes;
-use tokio::runtime::{Builder, Runtime};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use weir_grant::document::Digest;
 
 use super::artifact::{Artifact, Description, check_manifest};
-use super::connection::{Answer, Connection, Limits};
-use super::credentials::{Credentials, Source};
+use super::blocking::Blocking;
+use super::client::{Call, Client, shown, status, with_parameter};
+use super::connection::Answer;
+use super::credentials::Credentials;
 use super::error::{Error, Result};
 use super::manifest::{Descriptor, MANIFEST, MOST_METADATA, Manifest};
+use super::options::Options;
 use super::reference::{Reference, Version};
-use super::session::{Action, Call, Session, shown, status, with_parameter};
-use super::tls;
+use super::session::{Action, Session};
 
 /// What may come in answer to the name of an artifact. An index is asked for so that an error can say that it is one.
 const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, \
@@ -28,26 +28,14 @@ const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, application
 const CONTENT_DIGEST: &str = "docker-content-digest";
 
 /// How often a download is begun or continued.
-const MOST_ATTEMPTS: u32 = 5;
+pub(crate) const MOST_ATTEMPTS: u32 = 5;
 
 /// How long weir waits before the first continuation; before each further one, twice as long.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How a registry is reached.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    pub credentials: Source,
-    /// The only authorities to trust, as PEM; the system's if there is no file.
-    pub authorities: Option<PathBuf>,
-    /// Allows servers without TLS. A registry on this machine needs no permission.
-    pub plain_http: bool,
-    pub limits: Limits,
-}
-
 /// A repository of a registry.
 pub struct Registry {
-    /// None only while it is dropped.
-    runtime: Option<Runtime>,
+    blocking: Blocking,
     options: Options,
     reference: Reference,
 }
@@ -55,13 +43,8 @@ pub struct Registry {
 impl Registry {
     /// Sends nothing yet.
     pub fn new(reference: &Reference, options: Options) -> Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|e| Error::Unreachable {
-            host: reference.registry().to_owned(),
-            why: e.to_string(),
-        })?;
         Ok(Self {
-            runtime: Some(runtime),
+            blocking: Blocking::new(reference.registry(), options.limits)?,
             options,
             reference: reference.clone(),
         })
@@ -104,12 +87,9 @@ impl Registry {
         action: Action,
         work: impl AsyncFnOnce(&Session) -> Result<T>,
     ) -> Result<T> {
-        let limit = self.options.limits.total;
-        let runtime = self.runtime.as_ref().expect("only drop takes it");
-        runtime.block_on(async {
+        self.blocking.run(async {
             let session = self.session(action)?;
-            let done = timeout(limit, work(&session)).await;
-            done.unwrap_or(Err(Error::Deadline { limit }))
+            work(&session).await
         })
     }
 
@@ -118,7 +98,7 @@ impl Registry {
             credentials,
             authorities,
             plain_http,
-            limits,
+            ..
         } = &self.options;
         let is_local = self.reference.is_loopback() && authorities.is_none();
         let scheme = if *plain_http || is_local {
@@ -126,25 +106,9 @@ impl Registry {
         } else {
             Scheme::HTTPS
         };
-        let connection = Connection::new(tls::trusting(authorities.as_deref())?, *limits);
+        let client = Client::new(&self.options)?;
         let credentials = Credentials::find(credentials, &self.reference)?;
-        Session::new(
-            connection,
-            &self.reference,
-            credentials,
-            scheme,
-            *plain_http,
-            action,
-        )
-    }
-}
-
-impl Drop for Registry {
-    /// Does not wait for a name lookup that is under way.
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
+        Session::new(client, &self.reference, credentials, scheme, action)
     }
 }
 
@@ -267,7 +231,7 @@ pub(crate) async fn blob(
                     attempts: attempt,
                 });
             }
-            _ => sleep(PAUSE * 2_u32.pow(attempt - 1)).await,
+            _ => pause(attempt).await,
         }
     }
     descriptor.check(what, &received)?;
@@ -315,8 +279,13 @@ fn continues(answer: &Answer, bytes: usize) -> bool {
     bytes > 0 && range.is_some_and(|range| range.starts_with(&format!("bytes {bytes}-")))
 }
 
+/// Waits before another attempt.
+pub(crate) async fn pause(attempt: u32) {
+    sleep(PAUSE * 2_u32.pow(attempt - 1)).await;
+}
+
 /// Whether another attempt may help.
-fn is_interruption(error: &Error) -> bool {
+pub(crate) fn is_interruption(error: &Error) -> bool {
     match error {
         Error::Unreachable { .. } | Error::Slow { .. } => true,
         Error::Status { status, .. } => status.is_server_error(),

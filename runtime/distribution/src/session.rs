@@ -2,31 +2,16 @@
 
 use std::cell::RefCell;
 
-use http::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, RANGE, USER_AGENT,
-};
-use http::uri::{PathAndQuery, Scheme};
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
-use http_body_util::Full;
-use hyper::body::Bytes;
-use serde::Deserialize;
+use http::header::AUTHORIZATION;
+use http::uri::Scheme;
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 
-use super::authorization::{Challenge, MOST_TOKEN, ask, token, without_query};
-use super::connection::{Answer, Connection};
+use super::authorization::{Challenge, MOST_TOKEN, ask, token};
+use super::client::{Call, Client, explanation, status, with_path};
+use super::connection::Answer;
 use super::credentials::Credentials;
 use super::error::{Error, Result};
-use super::reference::{Reference, is_loopback};
-
-const WEIR: &str = concat!("weir/", env!("CARGO_PKG_VERSION"));
-
-/// The most redirects of one request.
-const MOST_REDIRECTS: usize = 5;
-
-/// The largest answer that explains a failure, in bytes.
-const MOST_EXPLANATION: u64 = 64 << 10;
-
-/// The most of it that an error shows, in characters.
-const MOST_SAID: usize = 300;
+use super::reference::Reference;
 
 /// What is done with a repository, as a token's scope has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,69 +21,20 @@ pub(crate) enum Action {
 }
 
 pub(crate) struct Session {
-    connection: Connection,
+    client: Client,
     reference: Reference,
     credentials: Credentials,
-    /// Whether the user allows servers without TLS.
-    plain_http: bool,
     base: Uri,
     action: Action,
     authorization: RefCell<Option<HeaderValue>>,
 }
 
-/// One request to a registry.
-pub(crate) struct Call {
-    method: Method,
-    url: Uri,
-    headers: HeaderMap,
-    body: Bytes,
-}
-
-impl Call {
-    pub(crate) fn new(method: Method, url: Uri) -> Self {
-        Self {
-            method,
-            url,
-            headers: HeaderMap::new(),
-            body: Bytes::new(),
-        }
-    }
-
-    pub(crate) fn accepting(mut self, media_types: &'static str) -> Self {
-        let value = HeaderValue::from_static(media_types);
-        self.headers.insert(ACCEPT, value);
-        self
-    }
-
-    /// Asks for what comes after so many bytes.
-    pub(crate) fn after(mut self, bytes: usize) -> Self {
-        if bytes > 0 {
-            let range = HeaderValue::try_from(format!("bytes={bytes}-"));
-            self.headers.insert(RANGE, range.expect("a number"));
-        }
-        self
-    }
-
-    pub(crate) fn sending(mut self, media_type: &'static str, body: Bytes) -> Self {
-        let value = HeaderValue::from_static(media_type);
-        self.headers.insert(CONTENT_TYPE, value);
-        self.body = body;
-        self
-    }
-
-    /// Whether the request may be sent to where an answer redirects.
-    fn may_be_redirected(&self) -> bool {
-        matches!(self.method, Method::GET | Method::HEAD)
-    }
-}
-
 impl Session {
     pub(crate) fn new(
-        connection: Connection,
+        client: Client,
         reference: &Reference,
         credentials: Credentials,
         scheme: Scheme,
-        plain_http: bool,
         action: Action,
     ) -> Result<Self> {
         let base = Uri::builder()
@@ -111,10 +47,9 @@ impl Session {
             why: e.to_string(),
         })?;
         Ok(Self {
-            connection,
+            client,
             reference: reference.clone(),
             credentials,
-            plain_http,
             base,
             action,
             authorization: RefCell::new(None),
@@ -168,40 +103,20 @@ impl Session {
 
     /// Sends a request, and follows where it is redirected.
     async fn follow(&self, call: &Call) -> Result<Answer> {
-        let mut url = call.url.clone();
-        for _ in 0..=MOST_REDIRECTS {
-            let request = self.request(call, &url);
-            let answer = self.connection.send(request, call.body.len()).await?;
-            let is_redirect = answer.head.status.is_redirection();
-            if !is_redirect || !call.may_be_redirected() {
-                return Ok(answer);
+        let authorize = |url: &Uri, headers: &mut HeaderMap| {
+            // No other server gets to know what the registry knows.
+            if let Some(known) = &*self.authorization.borrow()
+                && self.is_registry(url)
+            {
+                headers.insert(AUTHORIZATION, known.clone());
             }
-            url = self.location(&answer)?;
-        }
-        Err(Error::Redirect {
-            url: without_query(&call.url),
-            to: without_query(&url),
-            why: "that is the sixth redirect of one request",
-        })
+        };
+        self.client.follow(call, authorize).await
     }
 
-    fn request(&self, call: &Call, url: &Uri) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::new(call.body.clone()));
-        *request.method_mut() = call.method.clone();
-        *request.uri_mut() = url.clone();
-        let headers = request.headers_mut();
-        headers.extend(call.headers.clone());
-        headers.insert(USER_AGENT, HeaderValue::from_static(WEIR));
-        if !call.may_be_redirected() {
-            headers.insert(CONTENT_LENGTH, call.body.len().into());
-        }
-        // No other server gets to know what the registry knows.
-        if let Some(known) = &*self.authorization.borrow()
-            && self.is_registry(url)
-        {
-            headers.insert(AUTHORIZATION, known.clone());
-        }
-        request
+    /// Where an answer sends its client.
+    pub(crate) fn location(&self, answer: &Answer) -> Result<Uri> {
+        self.client.location(answer)
     }
 
     /// Whether a URL is the registry's own: the same scheme, host and port.
@@ -210,48 +125,6 @@ impl Session {
             && port(url) == port(&self.base)
             && (url.host().zip(self.base.host()))
                 .is_some_and(|(host, own)| host.eq_ignore_ascii_case(own))
-    }
-
-    /// Where an answer sends its client.
-    pub(crate) fn location(&self, answer: &Answer) -> Result<Uri> {
-        let from = &answer.url;
-        let location = answer.head.headers.get(LOCATION);
-        let location = location.and_then(|value| value.to_str().ok());
-        let target = location.and_then(|location| {
-            if location.starts_with('/') && !location.starts_with("//") {
-                return with_path(from, location);
-            }
-            let target: Uri = location.parse().ok()?;
-            (target.scheme().is_some() && target.authority().is_some()).then_some(target)
-        });
-        let target = target.ok_or_else(|| Error::Protocol {
-            url: without_query(from),
-            why: "it answers without a `Location` that is a URL".to_owned(),
-        })?;
-        self.check_server(from, &target)?;
-        Ok(target)
-    }
-
-    /// Errors: a server without TLS, where the user did not allow that, or after one with TLS.
-    fn check_server(&self, from: &Uri, target: &Uri) -> Result<()> {
-        let refused = |why| Error::Redirect {
-            url: without_query(from),
-            to: without_query(target),
-            why,
-        };
-        if target.scheme() == Some(&Scheme::HTTPS) {
-            return Ok(());
-        }
-        if target.scheme() != Some(&Scheme::HTTP) {
-            return Err(refused("that is not a URL of HTTP"));
-        }
-        if from.scheme() == Some(&Scheme::HTTPS) {
-            return Err(refused("that leads from TLS to none"));
-        }
-        if !self.plain_http && !is_loopback(target.host().unwrap_or_default()) {
-            return Err(refused("that server has no TLS; --plain-http allows it"));
-        }
-        Ok(())
     }
 
     /// Gets what the registry wants to see, for this and all further requests.
@@ -277,14 +150,14 @@ impl Session {
         let server = server
             .filter(|server| server.authority().is_some())
             .ok_or_else(|| broken(format!("its token server `{realm}` is not a URL")))?;
-        self.check_server(&self.base, &server)?;
+        self.client.check_server(&self.base, &server)?;
         let actions = match self.action {
             Action::Pull => "pull",
             Action::Push => "pull,push",
         };
         let scope = format!("repository:{}:{actions}", self.reference.repository());
         let request = ask(realm, service, &scope, &self.credentials).map_err(broken)?;
-        let answer = self.connection.send(request, 0).await?;
+        let answer = self.client.connection().send(request, 0).await?;
         let url = answer.url.clone();
         match answer.head.status {
             StatusCode::OK => token(&url, &answer.read("a token", MOST_TOKEN).await?),
@@ -292,50 +165,6 @@ impl Session {
             _ => Err(status(answer).await),
         }
     }
-}
-
-/// The error of an answer that is not the expected one.
-pub(crate) async fn status(answer: Answer) -> Error {
-    Error::Status {
-        url: without_query(&answer.url),
-        status: answer.head.status,
-        said: explanation(answer).await,
-    }
-}
-
-/// What a registry says of a failure (OCI distribution specification, "Error Codes"); nothing if it cannot be read.
-async fn explanation(answer: Answer) -> String {
-    #[derive(Deserialize)]
-    struct Envelope {
-        errors: Vec<One>,
-    }
-    #[derive(Deserialize)]
-    struct One {
-        code: String,
-        #[serde(default)]
-        message: String,
-    }
-    let Ok(body) = answer.read("an error", MOST_EXPLANATION).await else {
-        return String::new();
-    };
-    let said = match serde_json::from_slice::<Envelope>(&body) {
-        Ok(envelope) => {
-            let errors = envelope.errors.into_iter();
-            let errors: Vec<String> = errors
-                .map(|one| format!("{}: {}", one.code, one.message))
-                .collect();
-            errors.join("; ")
-        }
-        Err(_) => String::from_utf8_lossy(&body).into_owned(),
-    };
-    said.trim().chars().take(MOST_SAID).collect()
-}
-
-/// The same server at another path.
-fn with_path(url: &Uri, path: &str) -> Option<Uri> {
-    let mut parts = url.clone().into_parts();
-    parts.path_and_query = Some(PathAndQuery::try_from(path).ok()?);
-    Uri::from_parts(parts).ok()
 }
 
 /// The port of a URL, which may leave out that of its scheme.
@@ -348,42 +177,22 @@ fn port(url: &Uri) -> u16 {
     url.port_u16().unwrap_or(usual)
 }
 
-/// The URL of a server, for an error about it.
-pub(crate) fn shown(answer: &Answer) -> String {
-    without_query(&answer.url)
-}
-
-/// A URL with one more parameter.
-pub(crate) fn with_parameter(url: &Uri, key: &str, value: &str) -> Option<Uri> {
-    let path = url.path_and_query().map_or("/", PathAndQuery::as_str);
-    let separator = if path.contains('?') { '&' } else { '?' };
-    with_path(url, &format!("{path}{separator}{key}={value}"))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::connection::Limits;
     use super::super::credentials::Source;
-    use super::super::tls;
+    use super::super::options::Options;
     use super::*;
 
     fn session(plain_http: bool) -> Session {
         let reference: Reference = "registry.example/a:1".parse().expect("valid");
-        let connection = Connection::new(
-            tls::trusting(None).expect("the system's authorities"),
-            Limits::default(),
-        );
+        let options = Options {
+            plain_http,
+            ..Options::default()
+        };
+        let client = Client::new(&options).expect("the system's authorities");
         let credentials = Credentials::find(&Source::Anonymous, &reference).expect("none");
         let scheme = Scheme::HTTPS;
-        Session::new(
-            connection,
-            &reference,
-            credentials,
-            scheme,
-            plain_http,
-            Action::Pull,
-        )
-        .expect("a session")
+        Session::new(client, &reference, credentials, scheme, Action::Pull).expect("a session")
     }
 
     #[test]
@@ -392,14 +201,18 @@ mod tests {
         for plain_http in [false, true] {
             let session = session(plain_http);
             for target in ["http://registry.example/x", "http://localhost/x"] {
-                let refused = session.check_server(&session.base, &url(target));
+                let refused = session.client.check_server(&session.base, &url(target));
                 let why = refused.expect_err(target).to_string();
                 assert!(why.contains("from TLS to none"), "{why}");
             }
-            let elsewhere = session.check_server(&session.base, &url("https://other.example/x"));
+            let elsewhere = session
+                .client
+                .check_server(&session.base, &url("https://other.example/x"));
             assert!(elsewhere.is_ok());
             let plain = url("http://registry.example/x");
-            let allowed = session.check_server(&plain, &url("http://other.example/x"));
+            let allowed = session
+                .client
+                .check_server(&plain, &url("http://other.example/x"));
             assert_eq!(allowed.is_ok(), plain_http);
         }
     }

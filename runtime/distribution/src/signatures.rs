@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 use weir_grant::document::Digest;
 
 use super::artifact::{Description, check_manifest};
+use super::client::{Call, shown, status};
 use super::error::{Error, Result};
 use super::manifest::{
     BUNDLE, Descriptor, INDEX, Index, MANIFEST, MOST_METADATA, Referrer, digest,
 };
 use super::registry::{Registry, blob, upload};
-use super::session::{Action, Call, Session, shown, status};
+use super::session::{Action, Session};
 
 /// The media type of a configuration that says nothing.
 const EMPTY: &str = "application/vnd.oci.empty.v1+json";
@@ -22,7 +23,7 @@ pub(crate) const EMPTY_CONTENT: &[u8] = b"{}";
 const LISTED: &str = "oci-subject";
 
 /// The largest bundle, in bytes, and the most of them that are looked at.
-const MOST_BUNDLE: u64 = 1 << 20;
+pub(crate) const MOST_BUNDLE: u64 = 1 << 20;
 pub(crate) const MOST_SIGNATURES: usize = 16;
 
 /// The manifest of a signature.

@@ -42,7 +42,8 @@ fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> 
     constant(deserializer, "kind", KIND)
 }
 
-fn constant<'de, D: Deserializer<'de>>(
+/// Reads the text of a key that must be this, such as `apiVersion`.
+pub fn constant<'de, D: Deserializer<'de>>(
     deserializer: D,
     key: &str,
     expected: &str,

@@ -46,6 +46,7 @@ mod records;
 mod settings;
 mod source;
 mod trust;
+mod uris;
 
 pub use attachment::Attachment;
 pub use cache::{Cache, Cached};
@@ -62,3 +63,4 @@ pub use records::{LockedRecord, Records};
 pub use settings::{Interface, PodNetwork, Settings, Template};
 pub use source::Source;
 pub use trust::unread;
+pub use uris::{refuse as refuse_uris, uris, with_names};

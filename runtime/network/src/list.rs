@@ -17,6 +17,7 @@ use super::in_order::{self, AddFailed, RolledBack};
 use super::native::{self, NativeCall};
 use super::plugin::run_plugin;
 use super::source::Source;
+use super::uris;
 
 /// The most bytes that one DEL writes to the log.
 const MOST_TOLD: u64 = 4096;
@@ -25,7 +26,10 @@ const MOST_TOLD: u64 = 4096;
 pub struct Network {
     sandbox: Arc<Sandbox>,
     cache: Cache,
+    /// With names in place of the URIs of plugins.
     list: NetworkConfigList,
+    /// As it was written, if it has URIs.
+    written: Option<NetworkConfigList>,
     capability_args: Map<String, Value>,
     source: Source,
     /// Where native plugins are, if they may run.
@@ -48,20 +52,30 @@ impl Network {
         list: NetworkConfigList,
         capability_args: Map<String, Value>,
     ) -> Self {
+        let written = uris::has_uris(&list).then(|| list.clone());
         Self {
             cache: Cache::new(sandbox.paths()),
             sandbox: Arc::clone(sandbox),
-            list,
+            list: match &written {
+                Some(written) => uris::with_names(sandbox.catalogue(), written),
+                None => list,
+            },
+            written,
             capability_args,
             source: Source::default(),
             bin_dirs: Vec::new(),
         }
     }
 
-    /// Returns the same with another source of the configuration.
+    /// Returns the same with another source of the configuration. The URIs of a tenant stand for no plugin.
     #[must_use]
     pub fn from_source(self, source: Source) -> Self {
-        Self { source, ..self }
+        let of_tenant = self.written.clone().filter(|_| source.definition.is_some());
+        Self {
+            list: of_tenant.unwrap_or(self.list),
+            source,
+            ..self
+        }
     }
 
     /// Returns the same with native plugins of these directories, if there are any, for plugins and IPAM plugins that
@@ -91,6 +105,10 @@ impl Network {
             self.del_one(list, plugin, args, attachment, last(made))
         };
         let plugins = &self.list.plugins;
+        // Before the first plugin runs.
+        for plugin in plugins {
+            self.check_fetched(plugin)?;
+        }
         let add = |plugin: &PluginConfig, made: &[Option<AddResult>]| {
             self.add_one(plugin, attachment, last(made))
         };
@@ -230,6 +248,7 @@ impl Network {
         attachment: &Attachment,
         config: &PluginConfig,
     ) -> Result<Option<AddResult>, AddFailed> {
+        self.check_fetched(plugin)?;
         let name = plugin.plugin_type();
         let (sandbox, source, bin_dirs) = (&self.sandbox, &self.source, &self.bin_dirs);
         let ran = if bin_dirs.is_empty() || sandbox.catalogue().has(name) {
@@ -246,6 +265,12 @@ impl Network {
             native::call(sandbox, bin_dirs, asked)
         };
         ran.map_err(|failed| failed.with_prefix(format_args!("network `{}`", self.granted_as())))
+    }
+
+    /// Checks that the plugins that a configuration names by URIs were fetched.
+    fn check_fetched(&self, plugin: &PluginConfig) -> Result<(), Error> {
+        let checked = uris::check(plugin, &self.list.name, &self.source);
+        checked.map_err(|e| e.with_prefix(format_args!("network `{}`", self.granted_as())))
     }
 
     /// Caches an attachment's result for DEL, CHECK and GC. `add` does this; call it for a result that was changed since.

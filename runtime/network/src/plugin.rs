@@ -10,12 +10,13 @@ use super::attachment::Attachment;
 use super::in_order::AddFailed;
 use super::native::NativeIpam;
 use super::source::Source;
+use super::uris;
 
 /// Runs `plugin` with an execution configuration. Only ADD has a result. Its IPAM plugin may be a native one of `bin_dirs`,
 /// if there are any.
 ///
 /// Errors: the plugin's own and the sandbox's; code 6 or 7 for a configuration whose `name` or
-/// `prevResult` cannot be used.
+/// `prevResult` cannot be used; `sandbox::codes::NOT_FETCHED` or `REFUSED_URI` for the URI of an IPAM plugin.
 pub fn run_plugin(
     sandbox: &Arc<Sandbox>,
     plugin: &str,
@@ -25,6 +26,8 @@ pub fn run_plugin(
     source: &Source,
     bin_dirs: &[PathBuf],
 ) -> Result<Option<AddResult>, AddFailed> {
+    let named = uris::of_call(sandbox.catalogue(), config, source)?;
+    let config = named.as_ref().unwrap_or(config);
     let request = Request {
         command,
         container_id: attachment.container_id.clone(),

@@ -22,6 +22,8 @@ pub struct Plugin {
     /// The digest of the component, before compilation.
     pub digest: Digest,
     pub source: Source,
+    /// Whether it was replaced, and is kept for its attachments.
+    pub(super) is_kept: bool,
 }
 
 /// Where a plugin's code is.
@@ -78,6 +80,36 @@ impl Catalogue {
             let installed = found?.ok_or_else(|| no_manifest(name, &place))?;
             return Ok(Plugin::installed(installed));
         }
+    }
+
+    /// A version of a plugin that was replaced since, and is kept for the attachments that it made.
+    ///
+    /// Errors: `codes::NO_PLUGIN` if it is missing or damaged.
+    pub(super) fn kept(&self, name: &str, digest: &Digest) -> Result<Plugin, Error> {
+        let place = PluginStore::kept(&self.paths.plugins(), name, digest);
+        let directory = File::open(&place).map_err(|e| damaged(name, &e.to_string()))?;
+        let installed = Installed::open(name, &self.paths, &place, &directory)?;
+        let installed = installed.ok_or_else(|| no_manifest(name, &place))?;
+        if installed.manifest().digest != *digest {
+            return Err(damaged(
+                name,
+                &format!("`{}` is another version", place.display()),
+            ));
+        }
+        Ok(Plugin {
+            is_kept: true,
+            ..Plugin::installed(installed)
+        })
+    }
+
+    /// The name of the plugin that was fetched from a URI; none if none was. A plugin whose manifest cannot be read is not it.
+    pub fn fetched_from(&self, uri: &str) -> Option<String> {
+        let names = self.installed_names().unwrap_or_default();
+        names.into_iter().find(|name| {
+            let plugin = self.find(name).ok();
+            let provenance = plugin.as_ref().and_then(Plugin::provenance);
+            provenance.and_then(|p| p.uri.as_deref()) == Some(uri)
+        })
     }
 
     pub fn is_built_in(name: &str) -> bool {
@@ -224,6 +256,7 @@ impl Plugin {
             name: plugin.name.to_owned(),
             digest: plugin.digest.parse().expect("the build writes digests"),
             source: Source::BuiltIn(plugin),
+            is_kept: false,
         }
     }
 
@@ -232,6 +265,7 @@ impl Plugin {
             name: installed.manifest().name.clone(),
             digest: installed.manifest().digest.clone(),
             source: Source::Installed(installed),
+            is_kept: false,
         }
     }
 

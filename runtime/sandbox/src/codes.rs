@@ -8,6 +8,10 @@ pub const REFUSED_IMPORT: u32 = 201;
 pub const NO_GRANT: u32 = 202;
 /// The plugin is built for a version of the contract that this weir does not support.
 pub const OTHER_CONTRACT: u32 = 203;
+/// The network's configuration names the plugin by a URI, and it was not fetched.
+pub const NOT_FETCHED: u32 = 204;
+/// The plugin is named by a URI that is not valid, or in the configuration of a cluster object.
+pub const REFUSED_URI: u32 = 205;
 /// The plugin trapped.
 pub const TRAPPED: u32 = 210;
 /// The plugin used up the time of its grant.

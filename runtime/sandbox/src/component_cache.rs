@@ -41,7 +41,12 @@ impl ComponentCache {
     ///
     /// Errors: `codes::NO_PLUGIN`, `codes::OTHER_CONTRACT`, `codes::REFUSED_IMPORT`.
     pub(super) fn prepare(&self, plugin: &Plugin) -> Result<PluginPre<State>, Error> {
-        let ready = self.ready(&plugin.name);
+        // Two versions of an installed one may run in a process.
+        let ready = if plugin.is_built_in() {
+            self.ready(&plugin.name)
+        } else {
+            self.ready(&format!("{}@{}", plugin.name, plugin.digest))
+        };
         ready.get_or_init(|| self.make(plugin)).clone()
     }
 

@@ -186,7 +186,12 @@ impl Grants {
         network: &str,
         read: fn(&BuiltIn) -> Document,
     ) -> Result<Loaded, Error> {
-        let administrators = self.administrators.iter().map(Cow::Borrowed);
+        // A grant for the version in place of a kept one is not about that.
+        let is_about = |grant: &&Loaded| {
+            !plugin.is_kept || grant.document.spec.plugin.digest.as_ref() == Some(&plugin.digest)
+        };
+        let administrators = self.administrators.iter().filter(is_about);
+        let administrators = administrators.map(Cow::Borrowed);
         // Read only where none of the administrator's decides.
         let shipped = builtin::find(&plugin.name).into_iter();
         let shipped = shipped.map(|plugin| Cow::Owned(Loaded::shipped(read(plugin))));

@@ -55,6 +55,11 @@ pub struct Provenance {
     pub version: Option<String>,
     /// The artifact that it was pulled as, by its digest.
     pub origin: Option<String>,
+    /// The URI that it was fetched from, by which the node's networks name it.
+    pub uri: Option<String>,
+    /// Whether a list of plugins for all nodes of a cluster has it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub listed: bool,
     pub trusted: Trusted,
 }
 

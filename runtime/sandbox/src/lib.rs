@@ -44,6 +44,7 @@
 //! # }
 //! ```
 
+mod attached;
 mod authors;
 mod builtin;
 mod call;
@@ -63,6 +64,7 @@ mod internal_policy;
 mod ipam;
 mod linker;
 mod plugin_store;
+mod plugin_uri;
 mod request;
 mod sandbox;
 mod seal;
@@ -84,6 +86,7 @@ pub use inspect::Inspection;
 pub use installed::{Installed, Provenance, Trusted, digest};
 pub use internal_policy::own_digest;
 pub use ipam::{CheckResult, NativeIpamCall, RunNativeIpam};
+pub use plugin_uri::{Place, PluginUri};
 pub use request::{About, Request};
 pub use sandbox::Sandbox;
 pub use seal::seal;

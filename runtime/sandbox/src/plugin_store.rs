@@ -6,13 +6,18 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use weir_files::{lock_directory, rename};
+use weir_files::{entries, lock_directory, rename};
+use weir_grant::document::Digest;
 
+use super::attached::Attached;
 use super::installed::{CODE, COMPONENT, MANIFEST, Manifest};
 
 /// Beside the plugins' directories: the one that is being written, and the one that is being removed.
 const NEW: &str = ".new";
 const OLD: &str = ".old";
+
+/// The replaced versions that made attachments, which DEL and CHECK of those run: `<plugin>@<digest>`.
+const KEPT: &str = ".kept";
 
 /// The modes, whatever the umask: a plugin that others can write is not run.
 const DIRECTORY_MODE: u32 = 0o755;
@@ -32,9 +37,51 @@ impl PluginStore {
             path: path.to_owned(),
             directory: lock_directory(path, DIRECTORY_MODE)?,
         };
-        plugin_store.clear(NEW)?;
+        plugin_store.keep_or_clear()?;
         plugin_store.clear(OLD)?;
+        plugin_store.clear_unused()?;
         Ok(plugin_store)
+    }
+
+    /// Where a replaced version of a plugin is kept.
+    pub(crate) fn kept(plugins: &Path, name: &str, digest: &Digest) -> PathBuf {
+        let digest = digest.to_string();
+        let digest = digest.trim_start_matches("sha256:");
+        plugins.join(KEPT).join(format!("{name}@{digest}"))
+    }
+
+    /// Keeps what was replaced if attachments were made with it, and otherwise removes it. What was not installed yet has none.
+    fn keep_or_clear(&self) -> io::Result<()> {
+        let manifest = fs::read(self.path.join(NEW).join(MANIFEST)).ok();
+        let manifest = manifest.and_then(|m| serde_json::from_slice::<Manifest>(&m).ok());
+        if let Some(Manifest { name, digest, .. }) = &manifest
+            && Attached::of(&self.path, name).is_any_of(digest)
+        {
+            let kept = Self::kept(&self.path, name, digest);
+            if !kept.exists() {
+                let mut directory = DirBuilder::new();
+                directory.recursive(true).mode(DIRECTORY_MODE);
+                directory.create(self.path.join(KEPT))?;
+                return fs::rename(self.path.join(NEW), kept);
+            }
+        }
+        self.clear(NEW)
+    }
+
+    /// Removes the kept versions whose attachments are gone.
+    fn clear_unused(&self) -> io::Result<()> {
+        for place in entries(&self.path.join(KEPT))? {
+            let name = place.file_name().unwrap_or_default().to_string_lossy();
+            let version = name.rsplit_once('@');
+            let is_used = version.is_some_and(|(name, hex)| {
+                let digest = format!("sha256:{hex}").parse();
+                digest.is_ok_and(|digest| Attached::of(&self.path, name).is_any_of(&digest))
+            });
+            if !is_used {
+                fs::remove_dir_all(&place)?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes a plugin to disk, so that it survives a loss of power.
@@ -76,7 +123,7 @@ impl PluginStore {
         self.directory.sync_all()
     }
 
-    /// The same in place of an installed plugin, if there is one. Errors: also `Unsupported` if the file system cannot exchange
+    /// The same in place of an installed plugin, if there is one, which is kept while there are attachments that it made. Errors: also `Unsupported` if the file system cannot exchange
     /// two directories atomically.
     pub(crate) fn replace(&self, place: &str) -> io::Result<()> {
         match rename::exchange(&self.directory, NEW, place) {
@@ -85,7 +132,7 @@ impl PluginStore {
             exchanged => exchanged?,
         }
         self.directory.sync_all()?;
-        self.clear(NEW)?;
+        self.keep_or_clear()?;
         self.clear(OLD)
     }
 

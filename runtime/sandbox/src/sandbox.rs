@@ -19,6 +19,7 @@ use weir_kernel::store::{Former, StoreOwner};
 use weir_kernel::without_permit::SharedLock;
 use weir_kernel::{Broker, Linux, Namespaces};
 
+use super::attached::Attached;
 use super::call::Call;
 use super::catalogue::{Catalogue, Plugin};
 use super::codes;
@@ -162,11 +163,12 @@ impl Sandbox {
         role: Role,
         latest: Instant,
     ) -> Result<Option<AddResult>, Error> {
-        let found = self.catalogue.find(name);
+        let found = self.find_version(name, request);
         let plugin = found.map_err(|error| self.refused(name, None, request, error))?;
         let refused = |error| self.refused(name, Some(&plugin.digest), request, error);
         let (grant, code) = self.admit(&plugin, request).map_err(refused)?;
         self.check_audit_log(request.command)?;
+        self.note(&plugin, request)?;
         let own = Instant::now() + grant.limits.time;
         let from = LimitsFrom {
             grant: Some(grant.origin.clone()),
@@ -180,7 +182,60 @@ impl Sandbox {
         // Also if the plugin itself failed.
         let removed = call.remove_left(request);
         let outcome = outcome.and_then(|result| removed.map(|()| result));
-        call.finish(request.command, outcome)
+        let outcome = call.finish(request.command, outcome);
+        self.forget(&plugin, request, outcome.is_ok());
+        outcome
+    }
+
+    fn attached(&self, plugin: &str) -> Attached {
+        Attached::of(&self.paths.plugins(), plugin)
+    }
+
+    /// The plugin for a request: for DEL and CHECK the version that made the attachment, if that is kept and still has a grant.
+    fn find_version(&self, name: &str, request: &Request) -> Result<Plugin, Error> {
+        let current = self.catalogue.find(name)?;
+        if current.is_built_in() || !matches!(request.command, Command::Del | Command::Check) {
+            return Ok(current);
+        }
+        let version = self.attached(name).version(request, &current.digest);
+        let replaced = version.filter(|digest| *digest != current.digest);
+        let kept = replaced.and_then(|digest| self.catalogue.kept(name, &digest).ok());
+        let kept = kept.filter(|kept| self.admit(kept, request).is_ok());
+        Ok(kept.unwrap_or(current))
+    }
+
+    /// Notes which version of an installed plugin makes an attachment, so that it is kept. Errors: code 5; code 11 if the plugin was
+    /// replaced just now.
+    fn note(&self, plugin: &Plugin, request: &Request) -> Result<(), Error> {
+        if plugin.is_built_in() || request.command != Command::Add {
+            return Ok(());
+        }
+        let name = &plugin.name;
+        let noted = self.attached(name).note(&plugin.digest, request);
+        noted.map_err(|e| {
+            Error::io_failure(format!("plugin `{name}`: its version cannot be noted: {e}"))
+        })?;
+        // Whoever replaced it before that has not kept this version.
+        if self.catalogue.find(name)?.digest == plugin.digest {
+            return Ok(());
+        }
+        self.forget(plugin, request, false);
+        let what = format!("plugin `{name}` was replaced just now");
+        Err(Error::try_again_later(what))
+    }
+
+    /// Removes the note about an attachment that is gone, or was not made.
+    fn forget(&self, plugin: &Plugin, request: &Request, succeeded: bool) {
+        if plugin.is_built_in() {
+            return;
+        }
+        let attached = self.attached(&plugin.name);
+        // What stays keeps a version that nobody needs, until the next GC.
+        let _ = match (request.command, succeeded) {
+            (Command::Add, false) | (Command::Del, true) => attached.forget(request),
+            (Command::Gc, true) => attached.forget_others(request),
+            _ => Ok(()),
+        };
     }
 
     /// What a plugin may do for a request, and the memory that its code takes. Errors: why it does not run.

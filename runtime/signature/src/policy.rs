@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, de};
 use weir_files::Paths;
 use weir_files::file_trust;
 use weir_grant::diagnostic::Diagnostic;
-use weir_grant::document::Digest;
+use weir_grant::document::{Digest, constant};
 use weir_grant::reading::{self, MOST_BYTES};
 
 use super::error::{Error, Invalid, Result};
@@ -353,23 +353,9 @@ fn parse(bytes: &[u8]) -> Result<Spec, Vec<Diagnostic>> {
 }
 
 fn api_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
-    constant(deserializer, "apiVersion", API_VERSION)
+    constant(deserializer, "apiVersion", API_VERSION).map(drop)
 }
 
 fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
-    constant(deserializer, "kind", KIND)
-}
-
-fn constant<'de, D: Deserializer<'de>>(
-    deserializer: D,
-    key: &str,
-    expected: &str,
-) -> Result<(), D::Error> {
-    let text = String::deserialize(deserializer)?;
-    if text == expected {
-        return Ok(());
-    }
-    Err(de::Error::custom(format!(
-        "unknown {key} `{text}`; expected `{expected}`"
-    )))
+    constant(deserializer, "kind", KIND).map(drop)
 }

@@ -12,7 +12,7 @@ use crate::convert::{from_json_assuming, to_json};
 use crate::error::{Code, Error};
 use crate::invocation::Command;
 use crate::json::{self, Node};
-use crate::names::{validate_network_name, validate_plugin_type};
+use crate::names::{is_plugin_uri, validate_network_name, validate_plugin_type};
 use crate::result::{AddResult, Dns};
 use crate::version::Version;
 
@@ -53,8 +53,8 @@ impl PluginConfig {
     ///
     /// # Errors
     ///
-    /// Code 7 if it is not an object, `type` is missing or not a file name, or a key of the
-    /// specification has a value of the wrong type.
+    /// Code 7 if it is not an object, `type` is missing or neither a file name nor a URI, or a key of
+    /// the specification has a value of the wrong type.
     pub fn from_value(value: Value) -> Result<Self, Error> {
         Self::read(&Node::root(PLUGIN, Code::INVALID_CONFIG, &value))
     }
@@ -82,7 +82,7 @@ impl PluginConfig {
         })
     }
 
-    /// `type`: the plugin's name.
+    /// `type`: the plugin's name. Some runtimes take a URI in its place (see [`is_plugin_uri`]).
     pub fn plugin_type(&self) -> &str {
         &self.plugin_type
     }
@@ -445,6 +445,9 @@ fn read_type(node: &Node<'_>) -> Result<String, Error> {
         return Err(node.missing("type"));
     };
     let name = plugin_type.string()?;
+    if is_plugin_uri(name) {
+        return Ok(name.to_string());
+    }
     validate_plugin_type(name).map_err(|error| plugin_type.error(error.msg))?;
     Ok(name.to_string())
 }

@@ -23,8 +23,8 @@ pub use error::{Code, Error};
 pub use invocation::{Command, Environment};
 pub use mac::Mac;
 pub use names::{
-    INTERFACE_NAME_MAX, validate_container_id, validate_interface_name, validate_network_name,
-    validate_plugin_name, validate_plugin_type,
+    INTERFACE_NAME_MAX, is_plugin_uri, validate_container_id, validate_interface_name,
+    validate_network_name, validate_plugin_name, validate_plugin_type,
 };
 pub use result::{AddResult, Dns, Interface, IpConfig, Route, optional_address};
 pub use version::{Version, version_result};

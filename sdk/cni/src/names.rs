@@ -48,6 +48,12 @@ pub fn validate_plugin_type(name: &str) -> Result<(), Error> {
     Err(Error::new(Code::INVALID_CONFIG, msg))
 }
 
+/// Whether a `type` is a URI, by which some runtimes find a plugin, and not the name of one. What such a runtime accepts is its
+/// own matter: this looks for `://` alone.
+pub fn is_plugin_uri(name: &str) -> bool {
+    name.contains("://")
+}
+
 /// Checks the name of a plugin to be installed or granted: a letter or digit, then letters, digits, `_`,
 /// `.` or `-`. A configuration's `type` is this name, and may be more (see [`validate_plugin_type`]).
 ///

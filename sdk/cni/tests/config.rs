@@ -1,7 +1,10 @@
 //! Network configurations and plugin configurations.
 
 use serde_json::{Value, json};
-use weir_cni::{Attachment, Code, Error, NetworkConfigList, PluginConfig, Version};
+use weir_cni::{
+    Attachment, Code, Error, NetworkConfigList, PluginConfig, Version, is_plugin_uri,
+    validate_plugin_type,
+};
 
 fn list(extra: Value) -> Result<NetworkConfigList, Error> {
     let mut value = json!({ "cniVersion": "1.0.0", "name": "net", "plugins": [{ "type": "ptp" }] });
@@ -276,6 +279,21 @@ fn cni_1_1_0_section_1_plugin_configuration_has_a_typed_view_and_keeps_unknown_k
     assert_eq!(config.into_value(), value);
 }
 
+/// What a runtime does with one, and which it takes, is the runtime's matter.
+#[test]
+fn a_type_may_be_a_uri() {
+    let uri = "https://example.com/plugins/labels.wasm";
+    let config = json!({ "type": uri, "name": "dbnet", "ipam": { "type": uri } });
+    let config = PluginConfig::from_value(config).unwrap();
+    assert_eq!(config.plugin_type(), uri);
+    assert_eq!(config.ipam_type(), Some(uri));
+    assert!(is_plugin_uri(uri) && !is_plugin_uri("labels"));
+    assert!(
+        validate_plugin_type(uri).is_err(),
+        "it is not a file's name"
+    );
+}
+
 #[test]
 fn absent_and_null_keys_are_the_same() {
     for text in [
@@ -320,6 +338,7 @@ fn invalid_plugin_configurations_are_code_7_and_name_the_key() {
     for (key, value, expected) in [
         ("type", json!(""), "plugin type `` is empty"),
         ("type", json!("/bin/sh"), "is a path"),
+        ("type", json!("https:/example.com/x"), "is a path"),
         ("type", json!(3), "type: expected a string, found 3"),
         ("name", json!([]), "name: expected a string"),
         (

@@ -7,6 +7,7 @@ mod manifests;
 mod secrets;
 mod signatures;
 mod uploads;
+mod websites;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
-use weir_cni::{NetworkConfigList, Version};
+use weir_cni::{NetworkConfigList, Version, is_plugin_uri};
 
 use super::interface::Template;
 
@@ -53,12 +53,8 @@ impl<'de> Deserialize<'de> for PodNetwork {
 impl PodNetwork {
     /// Keys that are not weir's own are the plugin's.
     fn of(mut entry: Map<String, Value>) -> Result<Self, String> {
-        if entry.contains_key("aci") {
-            return Err(
-                "`aci`: this weir does not fetch plugins; install a component with `weir plugin add FILE`, \
-                 and name it in `type`"
-                    .to_owned(),
-            );
+        if let Some(aci) = entry.remove("aci") {
+            put_type(&mut entry, aci)?;
         }
         let is_default = match entry.remove("default") {
             None => false,
@@ -88,6 +84,27 @@ impl PodNetwork {
     pub fn name(&self) -> &str {
         &self.list.name
     }
+}
+
+/// Puts Kurma's `aci`, the URI of the plugin, where CNI has its name.
+fn put_type(entry: &mut Map<String, Value>, aci: Value) -> Result<(), String> {
+    let is_uri = aci.as_str().is_some_and(is_plugin_uri);
+    if !is_uri {
+        return Err(format!(
+            "`aci`: found {aci}; expected a URI, such as `https://example.com/labels.wasm`"
+        ));
+    }
+    if ["type", "plugins"]
+        .iter()
+        .any(|key| entry.contains_key(*key))
+    {
+        return Err(
+            "`aci` and `type` both name the plugin; expected one of them, and neither beside `plugins`"
+                .to_owned(),
+        );
+    }
+    entry.insert("type".to_owned(), aci);
+    Ok(())
 }
 
 /// The list; of the newest version if it does not say which.

@@ -203,8 +203,13 @@ fn what_is_wrong_with_a_network() {
         ),
         (
             "aci",
-            json!("file:///x.aci"),
-            "`aci`: this weir does not fetch plugins",
+            json!("apcera.com/kurma/cni-netplugin"),
+            "`aci`: found \"apcera.com/kurma/cni-netplugin\"; expected a URI",
+        ),
+        (
+            "aci",
+            json!("file:///x.wasm"),
+            "`aci` and `type` both name the plugin",
         ),
         ("type", json!("../bridge"), "is a path"),
         ("type", json!(null), "mynet"),

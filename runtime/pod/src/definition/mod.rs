@@ -5,7 +5,8 @@ mod tests;
 
 use serde_json::Value;
 use weir_cni::{Error, NetworkConfigList};
-use weir_network::{ConfigPath, find};
+use weir_network::{ConfigPath, find, refuse_uris};
+use weir_sandbox::codes::REFUSED_URI;
 
 use super::cluster::Definition;
 use super::codes;
@@ -15,7 +16,8 @@ const DELEGATING: &str = "weir";
 
 /// The network of an object: its `spec.config`, or otherwise the network of its name in `conf_dir`.
 ///
-/// Errors: code [`codes::NO_NETWORK`], naming the object, and the key or the directory with its networks.
+/// Errors: code [`codes::NO_NETWORK`], naming the object, and the key or the directory with its networks; [`REFUSED_URI`] for an
+/// object that names a plugin by a URI.
 pub(crate) fn list<'a>(
     definition: &Definition,
     conf_dir: impl Into<ConfigPath<'a>>,
@@ -37,7 +39,10 @@ pub(crate) fn list<'a>(
         }
     });
     checked.map_err(|error| Error {
-        code: codes::NO_NETWORK.into(),
+        code: match error.code.0 {
+            REFUSED_URI => error.code,
+            _ => codes::NO_NETWORK.into(),
+        },
         ..error.with_prefix(format_args!(
             "NetworkAttachmentDefinition `{}`",
             definition.reference
@@ -56,6 +61,7 @@ fn of_spec(object: &str, config: &str) -> Result<NetworkConfigList, Error> {
         }
     }
     let list = NetworkConfigList::from_value(config)?;
+    refuse_uris(&list)?;
     // Only networks on disk have plugins in other files.
     if list.plugins.is_empty() {
         Err(Error::invalid_config(

@@ -34,9 +34,14 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// Reads a file. Errors: also if it is larger than [`MOST_BYTES`].
 pub fn read(file: &Path) -> Result<Vec<u8>> {
+    let opened = File::open(file).with_context(|| format!("read `{}`", file.display()))?;
+    read_opened(&opened, file)
+}
+
+/// The same of a file that is open.
+pub fn read_opened(opened: &File, file: &Path) -> Result<Vec<u8>> {
     let context = || format!("read `{}`", file.display());
     let mut bytes = Vec::new();
-    let opened = File::open(file).with_context(context)?;
     let read = opened.take(MOST_BYTES + 1).read_to_end(&mut bytes);
     read.with_context(context)?;
     if bytes.len() as u64 > MOST_BYTES {

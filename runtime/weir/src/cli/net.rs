@@ -1,6 +1,7 @@
 //! `weir net`: attaches containers to networks by hand, for people and for tests.
 
 mod attachments;
+mod fetch;
 mod list;
 mod multi_network;
 mod status;
@@ -38,6 +39,10 @@ pub enum Command {
     Gc(GcArguments),
     /// Check whether a network can take attachments.
     Status(NetworkArguments),
+    /// Fetch and install the plugins that networks of this node name by URIs.
+    ///
+    /// A plugin that was fetched stays as it is until --update. What may be installed, the node's policy says, as for `weir plugin add`.
+    Fetch(fetch::Arguments),
     /// List the networks of this node.
     List(list::Arguments),
     /// List what is attached: whose an address and a host port are, and the leases of no attachment.
@@ -121,6 +126,7 @@ pub fn run(command: Command) -> Result<Answer> {
         Command::Check(arguments) => attach(&arguments, weir_cni::Command::Check),
         Command::Gc(arguments) => gc(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Fetch(arguments) => fetch::run(&*sandbox()?, &arguments),
         Command::List(arguments) => list::run(&arguments),
         Command::Attachments(arguments) => return attachments::run(&arguments),
     }?;

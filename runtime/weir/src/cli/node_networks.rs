@@ -8,12 +8,13 @@ use weir_cni::NetworkConfigList;
 use weir_files::{Paths, entries};
 use weir_grant::Section;
 use weir_grant::diagnostic::nearest;
-use weir_network::{ConfigPath, Settings, at, is_configuration};
+use weir_network::{ConfigPath, Settings, at, is_configuration, with_names};
+use weir_sandbox::Catalogue;
 
 use super::output::complain;
 
-/// Returns the configurations in the directory of network configurations, and those in weir's. What cannot be read, or
-/// could have been written by others, is left out.
+/// Returns the configurations in the directory of network configurations, and those in weir's, with names in place of the URIs
+/// of plugins. What cannot be read, or could have been written by others, is left out.
 pub fn of_node(paths: &Paths) -> Vec<NetworkConfigList> {
     let files: Vec<PathBuf> = entries(&paths.networks()).unwrap_or_default();
     let files = files.iter().filter(|file| is_configuration(file));
@@ -26,7 +27,9 @@ pub fn of_node(paths: &Paths) -> Vec<NetworkConfigList> {
             .into_iter()
             .map(|network| network.list),
     );
-    lists
+    let catalogue = Catalogue::new(paths);
+    let named = lists.iter().map(|list| with_names(&catalogue, list));
+    named.collect()
 }
 
 /// Says on standard error that the node has no network of this name; not of a NetworkAttachmentDefinition, which only the

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::{Args, Command, ValueEnum};
 use serde::Serialize;
+use weir_distribution::{CredentialSource, Limits, Options};
 use weir_grant::HostInterfaces;
 use weir_grant::diagnostic::nearest;
 use weir_pod::reference::Reference;
@@ -99,6 +100,42 @@ pub struct NodeArguments {
         default_value = "/var/run/secrets/kubernetes.io/serviceaccount"
     )]
     pub service_account: PathBuf,
+    /// A list of plugins to install on the node, such as the file of a mounted ConfigMap.
+    #[arg(long, value_name = "FILE")]
+    pub plugin_list: Option<PathBuf>,
+    /// Credentials for the registries of the list, as a pull secret's .dockerconfigjson [default: none].
+    #[arg(long, value_name = "FILE", requires = "plugin_list")]
+    pub plugin_credentials: Option<PathBuf>,
+    /// The authorities of the servers of the list, as PEM [default: those that the system trusts].
+    #[arg(long, value_name = "FILE", requires = "plugin_list")]
+    pub plugin_ca_file: Option<PathBuf>,
+    /// The name of the pod that installs, which gets an annotation with what came of the list.
+    #[arg(long, value_name = "NAME", requires = "pod_namespace")]
+    pub pod_name: Option<String>,
+    /// The namespace of that pod.
+    #[arg(long, value_name = "NAME", value_parser = namespace, requires = "pod_name")]
+    pub pod_namespace: Option<String>,
+}
+
+/// The limit for the transfer of one plugin of the list: what is next waits for it.
+const OF_ONE_PLUGIN: Duration = Duration::from_secs(120);
+
+impl NodeArguments {
+    /// Returns how the servers of the list are reached.
+    pub fn servers(&self) -> Options {
+        Options {
+            credentials: match &self.plugin_credentials {
+                Some(file) => CredentialSource::File(file.clone()),
+                None => CredentialSource::Anonymous,
+            },
+            authorities: self.plugin_ca_file.clone(),
+            plain_http: false,
+            limits: Limits {
+                total: OF_ONE_PLUGIN,
+                ..Limits::default()
+            },
+        }
+    }
 }
 
 /// The default `name` of the configuration.

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use weir_files::Paths;
@@ -12,6 +13,7 @@ use super::bin_dir::{BinDir, has_binary, is_own_link};
 use super::conf_dir::{Missing, own_configurations};
 use super::config_file::{self, ConfigFile};
 use super::configuration::{self, NodePaths};
+use super::listed::Listed;
 use super::takeover::Takeover;
 use super::{default_network, kubeconfig, multus, plugin_names, replaced, settings};
 use crate::OWN_NAME;
@@ -24,6 +26,7 @@ pub struct Node<'a> {
     arguments: &'a Arguments,
     paths: Paths,
     conf_dir: PathBuf,
+    listed: Option<Listed>,
 }
 
 /// The outcome of a pass.
@@ -42,13 +45,31 @@ struct Wanted {
 }
 
 impl<'a> Node<'a> {
-    pub fn new(arguments: &'a Arguments, paths: Paths) -> Self {
+    pub fn new(arguments: &'a Arguments, paths: Paths) -> Result<Self> {
         let conf_dir = arguments.node.conf_dir.clone();
-        Self {
+        let mut node = Self {
             conf_dir: conf_dir.unwrap_or_else(|| paths.networks()),
+            listed: None,
             arguments,
             paths,
-        }
+        };
+        let given = arguments.node.kubeconfig.clone();
+        let kubeconfig = given.unwrap_or_else(|| node.paths.on_node(&node.kubeconfig_path()));
+        node.listed = Listed::of(&arguments.node, &node.paths, kubeconfig)?;
+        Ok(node)
+    }
+
+    /// Installs what is missing: the node first, and then the plugins of the list, which may be long in coming.
+    pub fn pass_with_plugins(&self) -> Result<State> {
+        let pass = self.pass();
+        let is_new = self.listed.as_ref().is_some_and(Listed::pass);
+        // They get links.
+        if is_new { self.pass() } else { pass }
+    }
+
+    /// When a pass is to be repeated for the plugins of the list, even if nothing changes.
+    pub fn retry(&self) -> Option<Duration> {
+        self.listed.as_ref()?.retry()
     }
 
     /// Installs what is missing, the configuration last, and prints each change.
@@ -291,6 +312,8 @@ impl<'a> Node<'a> {
             self.arguments.node.service_account.clone(),
             self.paths.plugins(),
         ];
+        let listed = self.listed.as_ref().and_then(Listed::directory);
+        directories.extend(listed.map(Path::to_owned));
         directories.extend(self.kubeconfig_path().parent().map(Path::to_owned));
         // A network's plugins may be in a directory of its name.
         let names = replaced::file_names(&self.conf_dir)?.into_iter();

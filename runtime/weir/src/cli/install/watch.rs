@@ -38,11 +38,12 @@ pub fn install(node: &Node<'_>, arguments: &NodeArguments) -> Result<()> {
         for directory in node.directories()? {
             watch_directory(&watch.inotify, &directory)?;
         }
-        let pass = node.pass();
+        let pass = node.pass_with_plugins();
         let has_changed = matches!(pass, Ok(State::Whole { changed: true }));
         let Some(timeout) = progress.after(pass)? else {
             return Ok(());
         };
+        let timeout = node.retry().map_or(timeout, |retry| timeout.min(retry));
         if has_changed && watch.pause()? || watch.wait(timeout)? {
             return progress.end();
         }

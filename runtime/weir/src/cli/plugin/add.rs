@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde::Serialize;
-use weir_gate::{Event, User};
 use weir_grant::document::Digest;
 use weir_sandbox::{Catalogue, Inspection, Provenance, Sandbox};
 
 use super::arrival::Arrival;
 use super::coverage::Coverage;
 use super::difference::Difference;
+use super::installation::{check_version, install, installed, version};
 use super::proposal::Proposal;
 use crate::cli::component::{inspect, name_of, read};
 use crate::cli::output::{Answer, Format, complain, say, show};
@@ -111,12 +111,6 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     Ok(installed.into())
 }
 
-/// The plugin of that name; none if it is damaged.
-fn installed(sandbox: &Sandbox, name: &str) -> Option<Inspection> {
-    let plugin = sandbox.catalogue().find(name).ok()?;
-    sandbox.inspect(&plugin.component().ok()?).ok()
-}
-
 /// Decides whether the node's policy lets the component be the plugin of this name.
 fn admit(
     sandbox: &Sandbox,
@@ -140,54 +134,6 @@ fn admit(
     Ok(arrival.provenance(admitted, version))
 }
 
-/// The version that a plugin reports; nothing if it fails to.
-fn version(inspection: &Inspection) -> Option<&str> {
-    let about = inspection.about.as_ref().ok();
-    about.map(|about| about.version.as_str())
-}
-
-/// Errors: the version is older than the installed one, or has no order while that has one.
-fn check_version(name: &str, installed: Option<&str>, added: Option<&str>) -> Result<()> {
-    let parsed = |text: Option<&str>| semver::Version::parse(text?).ok();
-    let Some(newest) = parsed(installed) else {
-        return Ok(());
-    };
-    let shown = added.unwrap_or("unknown");
-    ensure!(
-        parsed(added).is_some_and(|added| added >= newest),
-        "plugin `{name}` stays at version `{newest}`: `{shown}` is older, or is not a semantic version; give --allow-downgrade if you \
-         want it"
-    );
-    Ok(())
-}
-
-/// Installs it, and records that. Nothing is installed if the audit log cannot be opened.
-fn install(
-    sandbox: &Sandbox,
-    name: &str,
-    inspection: &Inspection,
-    provenance: &Provenance,
-    replace: bool,
-) -> Result<()> {
-    let catalogue = sandbox.catalogue();
-    if let Some(why) = sandbox.audit_log().failure() {
-        bail!(
-            "plugin `{name}` is not installed, because it cannot be recorded in the audit log: {why}"
-        );
-    }
-    let before = catalogue.find(name).ok().map(|plugin| plugin.digest);
-    // One that is added meanwhile is not replaced either.
-    let installed = catalogue.install_compiled(name, &inspection.compiled, provenance, replace);
-    let event = Event::Added {
-        replaced: before.as_ref(),
-        user: User::of_process(),
-    };
-    let outcome = installed.as_ref().map(|_| ());
-    let recorded = sandbox.record(name, Some(&inspection.digest), &event, outcome);
-    installed.map_err(show)?;
-    recorded.map_err(|e| show(e.with_prefix(format_args!("plugin `{name}` is installed"))))
-}
-
 fn print(added: &Added) {
     if let Some(difference) = &added.difference {
         difference.print();
@@ -209,41 +155,5 @@ fn print(added: &Added) {
     }
     if let Some(proposal) = &added.proposal {
         proposal.print();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_older_version_does_not_replace_a_newer_one() {
-        let check = |installed, added| check_version("labels", Some(installed), Some(added));
-        for (installed, added) in [
-            ("1.2.0", "1.2.0"),
-            ("1.2.0", "1.10.0"),
-            ("1.2.0-rc.1", "1.2.0"),
-            // There was no order before either.
-            ("monday", "1.0.0"),
-            ("monday", "sunday"),
-        ] {
-            assert!(check(installed, added).is_ok(), "{installed} to {added}");
-        }
-        for (installed, added) in [
-            ("1.2.0", "1.1.9"),
-            ("1.10.0", "1.9.0"),
-            ("1.2.0", "1.2.0-rc.1"),
-            ("1.2.0", "latest"),
-            ("1.2.0", ""),
-        ] {
-            let said = check(installed, added).expect_err(added).to_string();
-            assert!(
-                said.contains(&format!("stays at version `{installed}`")),
-                "{said}"
-            );
-            assert!(said.contains("--allow-downgrade"), "{said}");
-        }
-        assert!(check_version("labels", Some("1.2.0"), None).is_err());
-        assert!(check_version("labels", None, Some("1.0.0")).is_ok());
     }
 }

@@ -2,9 +2,11 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use nix::libc::O_NONBLOCK;
 use serde::{Deserialize, Serialize};
 use weir_distribution::{Artifact, Manifest, Reference, Registry, Version};
 use weir_files::Paths;
@@ -60,7 +62,7 @@ impl Origin {
 }
 
 /// What arrives with a component.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Arrival {
     pub origin: Option<Origin>,
     pub bundles: Vec<Vec<u8>>,
@@ -153,6 +155,8 @@ impl Arrival {
         Provenance {
             version,
             origin: self.origin.as_ref().map(Origin::shown),
+            uri: None,
+            listed: false,
             trusted: trusted(admitted),
         }
     }
@@ -220,10 +224,20 @@ fn read_origin(file: &Path, bytes: &[u8], component: &[u8]) -> Result<Origin> {
 /// Reads a file; none if it does not exist. Errors: also if it is larger than `most`, in bytes.
 fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>> {
     let context = || format!("read `{}`", path.display());
-    let file = match File::open(path) {
+    // Not even a pipe makes weir wait.
+    let opened = File::options()
+        .read(true)
+        .custom_flags(O_NONBLOCK)
+        .open(path);
+    let file = match opened {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         file => file.with_context(context)?,
     };
+    ensure!(
+        file.metadata().with_context(context)?.is_file(),
+        "`{}` is not a regular file",
+        path.display()
+    );
     let mut bytes = Vec::new();
     file.take(most + 1)
         .read_to_end(&mut bytes)

@@ -82,7 +82,11 @@ fn print(line: &Line) {
 /// What is known of an installed plugin, below its line.
 fn print_provenance(provenance: &Provenance) {
     print_under("version", provenance.version.as_deref().unwrap_or_default());
-    print_under("origin", provenance.origin.as_deref().unwrap_or_default());
+    let origin = provenance.origin.as_ref().or(provenance.uri.as_ref());
+    print_under("origin", origin.map_or("", String::as_str));
+    if let Some(uri) = &provenance.uri {
+        print_under("uri", uri);
+    }
     print_under("trusted", &provenance.trusted.to_string());
 }
 

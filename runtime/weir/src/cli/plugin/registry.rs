@@ -30,6 +30,11 @@ pub struct RegistryArguments {
 impl RegistryArguments {
     /// Returns the registry that a reference names. Sends nothing yet.
     pub fn open(&self, reference: &Reference) -> Result<Registry> {
+        Ok(Registry::new(reference, self.options())?)
+    }
+
+    /// Returns how a server is reached.
+    pub fn options(&self) -> Options {
         let credentials = match &self.credentials {
             Some(file) => CredentialSource::File(file.clone()),
             None if self.anonymous => CredentialSource::Anonymous,
@@ -39,12 +44,11 @@ impl RegistryArguments {
             total: self.timeout,
             ..Limits::default()
         };
-        let options = Options {
+        Options {
             credentials,
             authorities: self.ca_file.clone(),
             plain_http: self.plain_http,
             limits,
-        };
-        Ok(Registry::new(reference, options)?)
+        }
     }
 }

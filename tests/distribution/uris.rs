@@ -1,0 +1,306 @@
+//! Networks of the node that name a plugin by a URI: fetched by a command, and then as any other.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use weir_kit::guest::granted;
+use weir_kit::{Container, Node, State, Web, assert_contains, component, weir};
+
+use crate::registry::Registry;
+use crate::text;
+
+/// The network of the tests.
+const NETWORK: &str = "named";
+
+/// A node, and a web server on it.
+pub(crate) struct Place {
+    pub node: Node,
+    pub web: Web,
+}
+
+impl Place {
+    pub fn create() -> Result<Self> {
+        let node = Node::create()?;
+        Ok(Self {
+            web: Web::on(&node)?,
+            node,
+        })
+    }
+
+    /// The same with `labels` on the server, and a network that names it by its URL, which is returned.
+    pub fn with_labels() -> Result<(Self, String)> {
+        let place = Self::create()?;
+        place
+            .web
+            .put("/labels.wasm", &fs::read(component("labels"))?);
+        let uri = place.web.url("/labels.wasm");
+        place.put_network(&uri)?;
+        Ok((place, uri))
+    }
+
+    /// A network of `ptp` and of the plugin of a URI.
+    pub fn put_network(&self, uri: &str) -> Result<()> {
+        self.node.put_network("50-named.conflist", &list(uri))?;
+        Ok(())
+    }
+
+    /// What `weir net fetch` prints of the network's plugin.
+    pub fn fetch(&self, words: &[&str]) -> Result<Value> {
+        let all = self
+            .node
+            .json(&[&["net", "fetch", NETWORK], words].concat(), 0)?;
+        all.get(0).cloned().context("one plugin")
+    }
+
+    /// What it complains about.
+    pub fn refused(&self, words: &[&str]) -> Result<String> {
+        self.node
+            .stderr(&[&["net", "fetch", NETWORK], words].concat(), 1)
+    }
+
+    /// The names of the installed plugins.
+    pub fn installed(&self) -> Result<Vec<String>> {
+        let listed = self.node.json(&["plugin", "list"], 0)?;
+        let lines = listed.as_array().context("a list")?.iter();
+        let own = lines.filter(|line| line["built_in"] == false);
+        Ok(own
+            .filter_map(|line| Some(line["name"].as_str()?.to_owned()))
+            .collect())
+    }
+
+    fn grant(&self, fetched: &Value) -> Result<()> {
+        let digest = fetched["digest"].as_str().context("a digest")?;
+        self.node
+            .put_grant("labels.yaml", &granted("labels", digest)?)
+    }
+
+    fn attach(&self, command: &str, container: &Container, status: i32) -> Result<String> {
+        let netns = container.netns();
+        let words = ["net", command, NETWORK, text(&netns)?];
+        self.node.exits(&words, status)
+    }
+}
+
+fn ptp() -> Value {
+    let ipam = json!({ "type": "host-local", "subnet": "10.98.0.0/24" });
+    json!({ "type": "ptp", "ipam": ipam })
+}
+
+fn list(uri: &str) -> Value {
+    json!({ "cniVersion": "1.1.0", "name": NETWORK, "plugins": [ptp(), { "type": uri }] })
+}
+
+/// A component that does the same and has another digest.
+pub(crate) fn other(component: &[u8]) -> Vec<u8> {
+    // A custom section, which nobody reads.
+    [component, &[0, 5, 4], b"more"].concat()
+}
+
+#[test]
+fn a_plugin_is_fetched_by_each_kind_of_uri_and_then_one_as_any_other() -> Result<()> {
+    let place = Place::create()?;
+    let bytes = fs::read(component("labels"))?;
+    place.web.put("/labels.wasm", &bytes);
+    place.node.write("usr/lib/weir/labels.wasm", &bytes)?;
+    let registry = place.node.inside(Registry::start)?;
+    let reference = registry.reference("plugins/labels:1.2.0");
+    let file = component("labels");
+    place
+        .node
+        .weir(&["plugin", "push", text(&file)?, &reference])?;
+
+    for uri in [
+        "file:///usr/lib/weir/labels.wasm".to_owned(),
+        place.web.url("/labels.wasm"),
+        format!("oci://{reference}"),
+        format!("docker://{reference}"),
+    ] {
+        place.put_network(&uri)?;
+        let container = place.node.container()?;
+        let said = place.attach("add", &container, 1)?;
+        assert_contains(
+            &said,
+            &["network `named`", &uri, "`weir net fetch named`", "204"],
+        );
+        assert_eq!(container.links()?, ["lo"], "nothing was attached before");
+        let fetched = place.fetch(&[])?;
+        assert_eq!(fetched["name"], "labels", "{fetched:#}");
+        assert_eq!(fetched["state"], "fetched");
+        let asked = place.web.asked().len() + usize::from(!uri.starts_with("http:"));
+        assert!(asked > 0);
+
+        // Default deny.
+        let said = place.attach("add", &container, 1)?;
+        assert_contains(&said, &["202", "labels"]);
+        place.grant(&fetched)?;
+        // What the first network of a node makes is there.
+        place.attach("add", &container, 0)?;
+        place.attach("del", &container, 0)?;
+        let before = State::of(&place.node)?;
+        place.attach("add", &container, 0)?;
+        place.attach("check", &container, 0)?;
+        place.node.exits(&["net", "status", NETWORK], 0)?;
+        // With the configuration of the ADD, whatever is in its file now.
+        place.put_network("ftp://gone.example/x")?;
+        place.attach("check", &container, 0)?;
+        place.attach("del", &container, 0)?;
+        State::of(&place.node)?.assert_same(&before);
+
+        place.put_network(&uri)?;
+        place.attach("add", &container, 0)?;
+        place.node.exits(&["net", "gc", NETWORK], 0)?;
+        State::of(&place.node)?.assert_same(&before);
+        place.attach("del", &container, 0)?;
+        assert!(
+            place.web.asked().is_empty(),
+            "no command of CNI asks a server"
+        );
+
+        let listed = place.node.exits(&["plugin", "list"], 0)?;
+        assert_contains(&listed, &[&uri]);
+        place.node.weir(&["plugin", "remove", "labels"])?;
+        fs::remove_file(place.node.grants().join("labels.yaml"))?;
+    }
+    Ok(())
+}
+
+/// `ipam.type`, for which a container runtime looks in no directory: the main plugin runs it.
+#[test]
+fn an_ipam_plugin_is_fetched_as_well() -> Result<()> {
+    let place = Place::create()?;
+    place
+        .web
+        .put("/stable.wasm", &fs::read(component("stable-addresses"))?);
+    let uri = place.web.url("/stable.wasm");
+    let ipam = json!({ "type": uri, "subnet": "10.99.0.0/24" });
+    let config = json!({ "cniVersion": "1.1.0", "name": NETWORK, "type": "ptp", "ipam": ipam });
+    place.node.put_network("50-named.conf", &config)?;
+    let container = place.node.container()?;
+    // As a container runtime calls it.
+    let call = |command| weir(&place.node, "ptp", command, &container, &config);
+    let refused = place.node.run(&call("ADD"))?;
+    refused.refused(204, &[&uri, "`weir net fetch named`"]);
+    let fetched = place.fetch(&[])?;
+    assert_eq!(fetched["name"], "stable-addresses");
+    let said = place.node.run(&call("ADD"))?.said();
+    assert_contains(&said, &["stable-addresses"]);
+    assert!(!said.contains("not fetched"), "{said}");
+    assert_eq!(place.web.asked().len(), 2);
+    Ok(())
+}
+
+/// Kurma's key for it.
+#[test]
+fn a_network_of_weirs_configuration_names_it_by_aci() -> Result<()> {
+    let place = Place::create()?;
+    place
+        .web
+        .put("/labels.wasm", &fs::read(component("labels"))?);
+    let uri = place.web.url("/labels.wasm");
+    let networks = json!([{ "name": "kurma", "aci": uri, "containerInterface": "eth{n}" }]);
+    let settings = json!({ "podNetworks": networks }).to_string();
+    place.node.write("etc/weir/weir.json", settings)?;
+    let container = place.node.container()?;
+    let netns = container.netns();
+    let add = ["net", "add", "--networks", "kurma", text(&netns)?];
+    let said = place.node.stderr(&add, 1)?;
+    assert_contains(&said, &[&uri, "`weir net fetch kurma`"]);
+    let fetched = place.node.json(&["net", "fetch", "kurma"], 0)?;
+    assert_eq!(fetched[0]["name"], "labels");
+    let said = place.node.stderr(&add, 1)?;
+    assert_contains(&said, &["202", "`labels`"]);
+    Ok(())
+}
+
+#[test]
+fn what_was_fetched_stays_until_it_is_updated() -> Result<()> {
+    let (place, uri) = Place::with_labels()?;
+    let first = place.fetch(&[])?;
+    place.web.asked();
+    let bytes = fs::read(component("labels"))?;
+    place.web.put("/labels.wasm", &other(&bytes));
+
+    // Nothing is asked for.
+    let kept = place.fetch(&[])?;
+    assert_eq!(
+        (&kept["state"], &kept["digest"]),
+        (&json!("kept"), &first["digest"])
+    );
+    assert!(place.web.asked().is_empty());
+
+    let updated = place.fetch(&["--update"])?;
+    assert_eq!(updated["state"], "updated");
+    assert_ne!(updated["digest"], first["digest"]);
+    assert_eq!(updated["uri"], uri);
+    // Under another digest it has no grant.
+    assert_eq!(place.fetch(&["--update"])?["state"], "kept");
+
+    // What is away, or no plugin any more, leaves the one that is there.
+    place.web.put("/labels.wasm", b"<html>");
+    let said = place.refused(&["--update"])?;
+    assert_contains(
+        &said,
+        &[
+            "network `named`",
+            &uri,
+            "stays as it is",
+            "not a WebAssembly component",
+        ],
+    );
+    place.web.remove("/labels.wasm");
+    let said = place.refused(&["--update"])?;
+    assert_contains(&said, &["stays as it is", "not there"]);
+    assert_eq!(place.fetch(&[])?["digest"], updated["digest"]);
+    Ok(())
+}
+
+/// The component is asked for again only if it is not whole, and must be the same.
+#[test]
+fn what_is_damaged_is_repaired_with_the_same_component() -> Result<()> {
+    let (place, _) = Place::with_labels()?;
+    let first = place.fetch(&[])?;
+    place.web.asked();
+    let damage = |file: &str| -> Result<()> {
+        let file = place.node.installed("labels").join(file);
+        let mut bytes = fs::read(&file)?;
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        Ok(fs::write(file, bytes)?)
+    };
+    damage("code.cwasm")?;
+    let repaired = place.fetch(&[])?;
+    assert_eq!(repaired["state"], "repaired");
+    assert_eq!(repaired["digest"], first["digest"]);
+    assert!(place.web.asked().is_empty(), "the component was whole");
+
+    damage("component.wasm")?;
+    let bytes = fs::read(component("labels"))?;
+    place.web.put("/labels.wasm", &other(&bytes));
+    let said = place.refused(&[])?;
+    let pinned = first["digest"].as_str().context("a digest")?;
+    assert_contains(&said, &["stays as it is", pinned, "--update"]);
+    place.web.put("/labels.wasm", &bytes);
+    assert_eq!(place.fetch(&[])?["state"], "repaired");
+    place.node.exits(&["plugin", "list"], 0)?;
+    Ok(())
+}
+
+/// The networks of one node, some of whose plugins are away.
+#[test]
+fn one_that_fails_does_not_hold_up_the_others() -> Result<()> {
+    let (place, uri) = Place::with_labels()?;
+    let missing = place.web.url("/missing.wasm");
+    let delegate = json!({ "type": "weir", "name": "pods", "delegates": [{ "type": missing }] });
+    place.node.put_network("00-weir.conf", &delegate)?;
+    let output = place
+        .node
+        .inside(|| place.node.command(&["net", "fetch", "--output", "json"]))?;
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8(output.stderr)?;
+    assert_contains(&said, &["network `pods`", &missing, "not there", "1 of 2"]);
+    let fetched: Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!(fetched[0]["uri"], uri);
+    assert_eq!(place.installed()?, ["labels"]);
+    Ok(())
+}

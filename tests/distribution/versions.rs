@@ -1,0 +1,124 @@
+//! A plugin is replaced while containers are attached: DEL and CHECK run the version that made the attachment.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use weir_kit::guest::granted;
+use weir_kit::{Container, Node, component};
+
+use crate::text;
+use crate::uris::{Place, other};
+
+/// The digests under which `labels` ran this command, as the audit log has them.
+fn ran(node: &Node, command: &str) -> Vec<String> {
+    let records = node.audit().into_iter();
+    let own = records.filter(|r| r["plugin"] == "labels" && r["command"] == command);
+    let mut digests: Vec<String> = own
+        .filter_map(|record| Some(record["digest"].as_str()?.to_owned()))
+        .collect();
+    digests.dedup();
+    digests
+}
+
+/// A grant of `labels` for one version, in a file of its own.
+fn grant(node: &Node, file: &str, fetched: &Value) -> Result<String> {
+    let digest = fetched["digest"].as_str().context("a digest")?;
+    let grant = granted("labels", digest)?.replacen("name: labels", &format!("name: {file}"), 1);
+    node.put_grant(format!("{file}.yaml"), &grant)?;
+    Ok(digest.to_owned())
+}
+
+fn attach(node: &Node, command: &str, container: &Container, status: i32) -> Result<String> {
+    let netns = container.netns();
+    node.exits(&["net", command, "named", text(&netns)?], status)
+}
+
+/// What is kept of replaced versions.
+fn kept(node: &Node) -> usize {
+    let kept = node.root().join("var/lib/weir/plugins/.kept");
+    fs::read_dir(kept).map_or(0, Iterator::count)
+}
+
+#[test]
+fn an_attachment_is_detached_by_the_version_that_made_it() -> Result<()> {
+    let (place, _) = Place::with_labels()?;
+    let node = &place.node;
+    let old = grant(node, "b-old", &place.fetch(&[])?)?;
+    let [before, after] = [node.container()?, node.container()?];
+    attach(node, "add", &before, 0)?;
+
+    let bytes = fs::read(component("labels"))?;
+    place.web.put("/labels.wasm", &other(&bytes));
+    let new = grant(node, "a-new", &place.fetch(&["--update"])?)?;
+    assert_ne!(old, new);
+    assert_eq!(kept(node), 1);
+    attach(node, "add", &after, 0)?;
+    assert_eq!(ran(node, "ADD"), [&old[..], &new]);
+
+    attach(node, "check", &before, 0)?;
+    attach(node, "del", &before, 0)?;
+    assert_eq!(ran(node, "DEL"), [&old[..]]);
+    attach(node, "del", &after, 0)?;
+    assert_eq!(ran(node, "DEL"), [&old[..], &new]);
+    // Nothing is left that another installation would have to keep.
+    place.web.put("/labels.wasm", &other(&other(&bytes)));
+    place.fetch(&["--update"])?;
+    assert_eq!(kept(node), 0);
+    Ok(())
+}
+
+/// A version that may not run any more does not, not even to clean up: the one in its place does.
+#[test]
+fn a_kept_version_runs_under_a_grant_of_its_own_alone() -> Result<()> {
+    let (place, _) = Place::with_labels()?;
+    let node = &place.node;
+    grant(node, "b-old", &place.fetch(&[])?)?;
+    let container = node.container()?;
+    attach(node, "add", &container, 0)?;
+    let bytes = fs::read(component("labels"))?;
+    place.web.put("/labels.wasm", &other(&bytes));
+    let new = grant(node, "a-new", &place.fetch(&["--update"])?)?;
+    fs::remove_file(node.grants().join("b-old.yaml"))?;
+    attach(node, "del", &container, 0)?;
+    assert_eq!(ran(node, "DEL"), [new]);
+    Ok(())
+}
+
+/// A kill after the exchange leaves the replaced version where the next installation finds it.
+#[test]
+fn a_kill_does_not_lose_a_version_that_is_needed() -> Result<()> {
+    let (place, _) = Place::with_labels()?;
+    let node = &place.node;
+    let old = grant(node, "b-old", &place.fetch(&[])?)?;
+    let container = node.container()?;
+    attach(node, "add", &container, 0)?;
+    let plugins = node.root().join("var/lib/weir/plugins");
+    let bytes = fs::read(component("labels"))?;
+    place.web.put("/labels.wasm", &other(&bytes));
+    place.fetch(&["--update"])?;
+    let kept_as = fs::read_dir(plugins.join(".kept"))?
+        .next()
+        .context("one")??
+        .path();
+    fs::rename(kept_as, plugins.join(".new"))?;
+    let file = component("route-override");
+    node.weir(&["plugin", "add", text(&file)?, "--name", "another"])?;
+    assert_eq!(kept(node), 1);
+    attach(node, "del", &container, 0)?;
+    assert_eq!(ran(node, "DEL"), [old]);
+
+    // GC forgets what is not valid.
+    let next = place.fetch(&[])?;
+    grant(node, "a-new", &next)?;
+    attach(node, "add", &container, 0)?;
+    place.web.put("/labels.wasm", &other(&other(&bytes)));
+    let newest = place.fetch(&["--update"])?;
+    grant(node, "0-newest", &newest)?;
+    assert_eq!(kept(node), 1);
+    node.exits(&["net", "gc", "named"], 0)?;
+    place.web.put("/labels.wasm", &bytes);
+    place.fetch(&["--update"])?;
+    assert_eq!(kept(node), 0);
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! A list of plugins for every node: each is installed by itself, and the pod that installs says what came of it.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use weir_kit::{ApiServer, Node, Web, assert_contains, binary, component};
+
+const ANNOTATION: &str = "weir.dev/plugins";
+const POD: &str = "weir-x7k2p";
+
+/// A node with the default network, its API server, and a web server with plugins.
+struct Cluster {
+    node: Node,
+    api: ApiServer,
+    web: Web,
+    kubeconfig: &'static str,
+}
+
+impl Cluster {
+    fn create() -> Result<Self> {
+        let node = Node::create()?;
+        let api = ApiServer::start_in(&node)?;
+        let default = json!({ "cniVersion": "1.0.0", "name": "pods", "type": "ptp" });
+        node.put_network("10-pods.conf", &default)?;
+        api.create_pod(api.namespace(), POD, &[])?;
+        let web = Web::on(&node)?;
+        web.put("/labels.wasm", &fs::read(component("labels"))?);
+        Ok(Self {
+            kubeconfig: api.install_kubeconfig(&node)?,
+            node,
+            api,
+            web,
+        })
+    }
+
+    /// Puts a list in place of the present one.
+    fn list(&self, plugins: &Value) -> Result<()> {
+        let list = json!({
+            "apiVersion": "weir.dev/v1alpha1",
+            "kind": "PluginInstallation",
+            "spec": { "plugins": plugins },
+        });
+        self.node
+            .write("list/plugins.yaml", list.to_string())
+            .map(drop)
+    }
+
+    fn install(&self) -> Result<Output> {
+        let file = self.node.root().join("list/plugins.yaml");
+        let mut weir = Command::new(binary());
+        weir.args(["install", "--kubernetes", "--kubeconfig", self.kubeconfig])
+            .arg("--plugin-list")
+            .arg(file)
+            .args(["--pod-name", POD, "--pod-namespace", self.api.namespace()])
+            .arg("--bin-dir")
+            .arg(self.node.bin_dir())
+            .env("WEIR_ROOT", self.node.root());
+        let output = self.node.inside(|| weir.output().context("run weir"))?;
+        ensure!(output.status.success(), "{output:?}");
+        Ok(output)
+    }
+
+    /// What the pod says of the plugins.
+    fn told(&self) -> Result<Value> {
+        let text = self.api.annotation(self.api.namespace(), POD, ANNOTATION)?;
+        Ok(serde_json::from_str(&text.context("an annotation")?)?)
+    }
+
+    fn entry(&self, name: &str, path: &str) -> Result<Value> {
+        let digest = weir_sandbox::digest(&fs::read(component("labels"))?).to_string();
+        Ok(json!({ "name": name, "uri": self.web.url(path), "digest": digest }))
+    }
+
+    fn plugin(&self, name: &str) -> Result<Value> {
+        let listed = self.node.json(&["plugin", "list"], 0)?;
+        let mut lines = listed.as_array().context("a list")?.iter();
+        Ok(lines
+            .find(|line| line["name"] == name)
+            .cloned()
+            .unwrap_or_default())
+    }
+}
+
+#[test]
+fn one_plugin_that_fails_holds_up_neither_the_others_nor_the_node() -> Result<()> {
+    let cluster = Cluster::create()?;
+    let mut other = cluster.entry("other", "/labels.wasm")?;
+    other["digest"] = json!(format!("sha256:{}", "0".repeat(64)));
+    cluster.list(&json!([
+        cluster.entry("missing", "/missing.wasm")?,
+        other,
+        cluster.entry("labels", "/labels.wasm")?,
+    ]))?;
+    let said = String::from_utf8(cluster.install()?.stderr)?;
+    assert_contains(
+        &said,
+        &[
+            "plugin `missing` of the list",
+            "not there",
+            "plugin `other`",
+        ],
+    );
+    let told = cluster.told()?;
+    let states: Vec<&Value> = [0, 1, 2].map(|at| &told[at]["state"]).into();
+    assert_eq!(states, ["failed", "failed", "installed"], "{told:#}");
+    assert_contains(
+        told[1]["error"].as_str().unwrap_or_default(),
+        &["is component", "sha256:000"],
+    );
+
+    let labels = cluster.plugin("labels")?;
+    assert_eq!(labels["digest"], told[2]["digest"]);
+    assert_contains(
+        &labels.to_string(),
+        &["the list of plugins", "/labels.wasm"],
+    );
+    assert_eq!(cluster.plugin("other")?, Value::Null);
+    assert!(
+        cluster.node.bin_dir().join("labels").exists(),
+        "it has a link"
+    );
+    let configuration = cluster.node.root().join("etc/cni/net.d/00-weir.conflist");
+    assert!(configuration.exists(), "the node is installed");
+
+    // What is there is not asked for again.
+    cluster.web.asked();
+    cluster.list(&json!([cluster.entry("labels", "/labels.wasm")?]))?;
+    cluster.install()?;
+    assert!(cluster.web.asked().is_empty());
+    assert_eq!(cluster.told()?.as_array().map(Vec::len), Some(1));
+    Ok(())
+}
+
+#[test]
+fn what_the_list_may_not_install_stays_away() -> Result<()> {
+    let cluster = Cluster::create()?;
+    let mut signed = cluster.entry("labels", "/labels.wasm")?;
+    signed["trust"] = json!("signature");
+    cluster.list(&json!([signed]))?;
+    cluster.install()?;
+    assert_contains(
+        &cluster.told()?.to_string(),
+        &["the list wants a signature"],
+    );
+
+    // Not even the list brings back what the node's policy refuses.
+    let entry = cluster.entry("labels", "/labels.wasm")?;
+    let refused = json!({
+        "apiVersion": "weir.dev/v1alpha1",
+        "kind": "PluginPolicy",
+        "spec": { "refused": [{ "digest": entry["digest"], "reason": "it was broken" }] },
+    });
+    cluster
+        .node
+        .write("etc/weir/plugin-policy.yaml", refused.to_string())?;
+    cluster.list(&json!([entry]))?;
+    cluster.install()?;
+    assert_contains(&cluster.told()?.to_string(), &["it was broken"]);
+    assert_eq!(cluster.plugin("labels")?, Value::Null);
+
+    // A list with a mistake installs nothing, and says where the mistake is.
+    cluster
+        .node
+        .write("etc/weir/plugin-policy.yaml", weir_kit::node::POLICY)?;
+    cluster.list(&json!([cluster.entry("labels", "/labels.wasm")?, { "name": "bridge" }]))?;
+    cluster.install()?;
+    assert_contains(
+        &cluster.told()?.to_string(),
+        &["failed", "plugins.yaml", "built into weir"],
+    );
+    assert_eq!(cluster.plugin("labels")?, Value::Null);
+
+    // One that was added by hand is not the list's.
+    let file = component("labels");
+    let file = file.to_str().context("text")?;
+    cluster
+        .node
+        .weir(&["plugin", "add", file, "--name", "mine"])?;
+    let mut mine = cluster.entry("mine", "/other.wasm")?;
+    mine["digest"] = json!(format!("sha256:{}", "1".repeat(64)));
+    cluster.list(&json!([mine]))?;
+    cluster.install()?;
+    assert_contains(
+        &cluster.told()?.to_string(),
+        &["by `weir plugin add`", "weir plugin remove mine"],
+    );
+    Ok(())
+}
