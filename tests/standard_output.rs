@@ -95,6 +95,8 @@ impl Case {
         let project = show(&self.node.root().join("project"));
         let sdk = show(&house());
         let bin = show(&self.node.bin_dir());
+        let module = show(&house().join("target/go/go-probe.module"));
+        let made = show(&self.node.root().join("made.wasm"));
         let both = [
             "grants list".to_owned(),
             "grants show bridge".to_owned(),
@@ -129,6 +131,7 @@ impl Case {
             "grants show bridge --yaml".to_owned(),
             "grants schema".to_owned(),
             "grants new bridge".to_owned(),
+            format!("plugin component {module} {made}"),
             format!(
                 "plugin native {} --network shown",
                 show(&program("weir-native-probe"))
