@@ -554,7 +554,7 @@ fn a_configuration_with_a_mistake_is_refused_with_its_place() -> Result<()> {
         (
             "aci",
             json!("docker:///user/plugin:1"),
-            "this weir does not fetch plugins",
+            "`aci` and `type` both name the plugin",
         ),
         ("type", json!("a/b"), "is a path"),
         ("type", json!(null), "the plugin is missing"),
