@@ -121,11 +121,7 @@ fn what_ends_a_plugin_in_go_is_in_the_error() -> Result<()> {
             210,
             &["a plugin cannot wait through WASI", "link.wait-up"],
         ),
-        (
-            "stack",
-            212,
-            &["needed more memory than `limits.memory: 16MiB`"],
-        ),
+        ("stack", 210, &["overflowed its stack"]),
         ("else", 7, &["do: nothing is called `else`"]),
     ] {
         probe.run(act)?.refused(code, words);
