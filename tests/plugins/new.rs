@@ -280,35 +280,31 @@ fn the_sdk_for_c_is_used_from_a_checkout() -> Result<()> {
     is_refused("c", &["--sdk", url], &["--language c", "`--sdk PATH`"])
 }
 
+/// Without changes, for each of which 10 MB of code would be compiled again.
+fn proves_itself_in_go(name: &str, kind: &str, shown: &[&str]) -> Result<()> {
+    let unit_tests = format!("ok  \texample.org/{name}");
+    let shown = [shown, &[&unit_tests, "passed"]].concat();
+    ByMake::in_go(name, kind)?.proves_itself(&shown, &[])
+}
+
 #[test]
 fn a_new_project_in_go_builds_and_passes_its_own_test() -> Result<()> {
-    let least = ["error 7", "mtu: expected at least 68, found 67"];
-    ByMake::in_go("go-limit", "chained")?.proves_itself(
-        &["ok  \texample.org/go-limit", "mtu=1400", "passed"],
-        &[refused("\"mtu\": 1400", "\"mtu\": 67", &least)],
-    )
+    proves_itself_in_go("go-limit", "chained", &["allowed link.update", "mtu=1400"])
 }
 
 #[test]
 fn a_new_main_plugin_in_go_builds_and_passes_its_own_test() -> Result<()> {
     let routes = [
-        "ok  \texample.org/go-pair",
         "route 0.0.0.0/0 via 10.91.0.1 over eth0",
         "route ::/0 via fd91::1 over eth0",
     ];
-    ByMake::in_go("go-pair", "main")?.proves_itself(&[&OF_BOTH_FAMILIES[..], &routes].concat(), &[])
+    let shown = [&OF_BOTH_FAMILIES[..], &routes].concat();
+    proves_itself_in_go("go-pair", "main", &shown)
 }
 
 #[test]
 fn a_new_ipam_plugin_in_go_builds_and_passes_its_own_test() -> Result<()> {
-    ByMake::in_go("go-first-free", "ipam")?.proves_itself(
-        &[&OF_BOTH_FAMILIES[..], &["ok  \texample.org/go-first-free"]].concat(),
-        &[narrow(
-            "verbs: [read, write]",
-            "verbs: [read]",
-            &["denied  store.open"],
-        )],
-    )
+    proves_itself_in_go("go-first-free", "ipam", &OF_BOTH_FAMILIES)
 }
 
 #[test]
