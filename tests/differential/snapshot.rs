@@ -117,16 +117,13 @@ fn parameters() -> Result<BTreeMap<String, Map<String, Value>>> {
     static IPV6: OnceLock<Vec<String>> = OnceLock::new();
     let mut parameters = BTreeMap::new();
     for (table, names) in [("ipv4/conf", &IPV4), ("ipv6/conf", &IPV6)] {
-        let links = names_in(&Path::new(PARAMETERS).join(table))?;
+        let path = Path::new(PARAMETERS).join(table);
+        // The kernel gives all links the same parameters, and a list of them takes as long as their values.
+        let names =
+            names.get_or_init(|| names_in(&path.join("all")).expect("parameters of all links"));
+        let links = names_in(&path)?;
         for link in links {
             let directory = format!("{table}/{link}");
-            // The kernel gives all links the same parameters, and a list of them takes as long as their values.
-            let names = match names.get() {
-                Some(names) => names,
-                None => names.get_or_init(|| {
-                    names_in(&Path::new(PARAMETERS).join(&directory)).unwrap_or_default()
-                }),
-            };
             let values = values(&directory, names)?;
             parameters.insert(directory, values);
         }
