@@ -133,6 +133,12 @@ impl Machine {
         self.succeed(&format!("install --kubernetes {words}"))
     }
 
+    /// Whether `weir install --kubernetes --check` with these words, which is the readiness probe, finds all in place.
+    pub fn is_ready(&self, words: &str) -> Result<bool> {
+        let output = self.run(&format!("install --kubernetes --check {words}"))?;
+        Ok(output.status.success())
+    }
+
     /// Runs `weir uninstall` with these words, which must succeed and remove this path.
     pub fn uninstalled(&self, words: &str, path: &str) -> Result<()> {
         self.succeed(&format!("uninstall {words}"))?;

@@ -168,6 +168,10 @@ impl<'a> Node<'a> {
             Err(error) => differences.push(error.downcast::<Missing>()?.0),
             Ok(wanted) => {
                 files.push(wanted.configuration);
+                if wanted.takeover.is_some_and(|it| it.is_unfinished()) {
+                    let line = "the pods that Multus attached are not all taken over";
+                    differences.push(line.to_owned());
+                }
                 differences.extend(wanted.set_aside.map(|name| {
                     let path = self.conf_dir.join(name);
                     format!("`{}` is still in force", path.display())

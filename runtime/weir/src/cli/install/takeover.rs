@@ -77,6 +77,11 @@ impl Takeover {
         weir_files::remove(file).with_context(|| format!("remove `{}`", file.display()))
     }
 
+    /// Whether one was begun and is not finished.
+    pub fn is_unfinished(&self) -> bool {
+        self.file.symlink_metadata().is_ok()
+    }
+
     fn take(&self, container: String, progress: &mut Progress) -> Result<()> {
         let taken = self.multus.take(&container).map_err(show)?;
         for error in taken.damaged {
@@ -171,8 +176,7 @@ mod tests {
         }
 
         fn is_over(&self) -> bool {
-            let is_written_down = self.names("var/lib/weir").contains("from-multus.json");
-            self.names("var/lib/cni/multus").is_empty() && !is_written_down
+            self.names("var/lib/cni/multus").is_empty() && !self.takeover.is_unfinished()
         }
     }
 
@@ -189,6 +193,7 @@ mod tests {
         node.takeover.begin()?;
         assert_eq!(node.records(), of(&["a", "b"]));
         assert!(node.file("a").exists(), "Multus still needs it");
+        assert!(node.takeover.is_unfinished());
         change(&node)?;
         node.takeover.finish()?;
         assert!(node.is_over());
