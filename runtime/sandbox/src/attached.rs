@@ -49,11 +49,11 @@ impl Attached {
         versions.find(|digest| self.path(digest, request).exists())
     }
 
-    /// Whether there is an attachment of a version.
-    pub(crate) fn is_any_of(&self, digest: &Digest) -> bool {
+    /// How many attachments a version has.
+    pub(crate) fn count(&self, digest: &Digest) -> usize {
         let networks = entries(&self.of_version(digest)).unwrap_or_default();
-        let mut networks = networks.iter();
-        networks.any(|network| entries(network).is_ok_and(|notes| !notes.is_empty()))
+        let notes = networks.iter().filter_map(|network| entries(network).ok());
+        notes.map(|notes| notes.len()).sum()
     }
 
     /// Removes the notes about an attachment.

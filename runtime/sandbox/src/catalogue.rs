@@ -10,6 +10,7 @@ use weir_grant::diagnostic::nearest;
 use weir_grant::document::Digest;
 use weir_grant::internal_grant;
 
+use super::attached::Attached;
 use super::compiler::Compiled;
 use super::installed::{Installed, Manifest, Provenance, damaged, digest, untrusted};
 use super::plugin_store::PluginStore;
@@ -37,6 +38,15 @@ pub enum Source {
 pub struct Listed {
     pub name: String,
     /// Errors: the installed plugin is damaged.
+    pub plugin: Result<Plugin, Error>,
+    pub kept: Vec<Kept>,
+}
+
+/// A version of a plugin that was replaced since, and is kept for the attachments that it made.
+pub struct Kept {
+    pub digest: Digest,
+    pub attachments: usize,
+    /// Errors: it is damaged.
     pub plugin: Result<Plugin, Error>,
 }
 
@@ -131,12 +141,28 @@ impl Catalogue {
         let built_in = builtin::all().iter().map(|plugin| Listed {
             name: plugin.name.to_owned(),
             plugin: Ok(Plugin::built_in(plugin)),
+            kept: Vec::new(),
         });
-        let installed = self.installed_names()?.into_iter().map(|name| Listed {
-            plugin: self.find(&name),
-            name,
+        let installed = self.installed_names()?.into_iter().map(|name| {
+            Ok(Listed {
+                plugin: self.find(&name),
+                kept: self.kept_versions(&name)?,
+                name,
+            })
         });
-        Ok(built_in.chain(installed).collect())
+        built_in.map(Ok).chain(installed).collect()
+    }
+
+    fn kept_versions(&self, name: &str) -> Result<Vec<Kept>, io::Error> {
+        let plugins = self.paths.plugins();
+        let attached = Attached::of(&plugins, name);
+        let kept = PluginStore::kept_versions(&plugins, name)?.into_iter();
+        let kept = kept.map(|digest| Kept {
+            attachments: attached.count(&digest),
+            plugin: self.kept(name, &digest),
+            digest,
+        });
+        Ok(kept.collect())
     }
 
     fn installed_names(&self) -> Result<Vec<String>, io::Error> {

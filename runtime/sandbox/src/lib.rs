@@ -75,7 +75,7 @@ mod watchdog;
 
 pub use authors::authors;
 pub use builtin::{BuiltIn, Inside, hostile, missing_plugins, put_inside};
-pub use catalogue::{Catalogue, Listed, Plugin, Source};
+pub use catalogue::{Catalogue, Kept, Listed, Plugin, Source};
 pub use grants::deciding::{Undecided, deciding, replaces};
 pub use grants::{
     Broken, Fit, Invalid, Loaded, Origin, not_read, parse as parse_grant, read as read_grant,

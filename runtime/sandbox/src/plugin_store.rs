@@ -55,7 +55,7 @@ impl PluginStore {
         let manifest = fs::read(self.path.join(NEW).join(MANIFEST)).ok();
         let manifest = manifest.and_then(|m| serde_json::from_slice::<Manifest>(&m).ok());
         if let Some(Manifest { name, digest, .. }) = &manifest
-            && Attached::of(&self.path, name).is_any_of(digest)
+            && Attached::of(&self.path, name).count(digest) > 0
         {
             let kept = Self::kept(&self.path, name, digest);
             if !kept.exists() {
@@ -71,17 +71,21 @@ impl PluginStore {
     /// Removes the kept versions whose attachments are gone.
     fn clear_unused(&self) -> io::Result<()> {
         for place in entries(&self.path.join(KEPT))? {
-            let name = place.file_name().unwrap_or_default().to_string_lossy();
-            let version = name.rsplit_once('@');
-            let is_used = version.is_some_and(|(name, hex)| {
-                let digest = format!("sha256:{hex}").parse();
-                digest.is_ok_and(|digest| Attached::of(&self.path, name).is_any_of(&digest))
-            });
+            let is_used = version_at(&place)
+                .is_some_and(|(name, digest)| Attached::of(&self.path, &name).count(&digest) > 0);
             if !is_used {
                 fs::remove_dir_all(&place)?;
             }
         }
         Ok(())
+    }
+
+    /// The digests of the kept versions of a plugin.
+    pub(crate) fn kept_versions(plugins: &Path, name: &str) -> io::Result<Vec<Digest>> {
+        let places = entries(&plugins.join(KEPT))?;
+        let versions = places.iter().filter_map(|place| version_at(place));
+        let own = versions.filter(|(plugin, _)| plugin == name);
+        Ok(own.map(|(_, digest)| digest).collect())
     }
 
     /// Writes a plugin to disk, so that it survives a loss of power.
@@ -165,6 +169,13 @@ impl PluginStore {
             _ => Ok(()),
         }
     }
+}
+
+/// The name and the digest of the version in a directory of kept ones.
+fn version_at(place: &Path) -> Option<(String, Digest)> {
+    let (name, hex) = place.file_name()?.to_str()?.rsplit_once('@')?;
+    let digest = format!("sha256:{hex}").parse().ok()?;
+    Some((name.to_owned(), digest))
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 use anyhow::Result;
 use serde::Serialize;
 use serde_with::skip_serializing_none;
-use weir_sandbox::{Listed, Loaded, Plugin, Provenance, Sandbox, survey_grants};
+use weir_cni::Error;
+use weir_grant::document::Digest;
+use weir_sandbox::{Kept, Listed, Loaded, Plugin, Provenance, Sandbox, survey_grants};
 
 use crate::cli::output::{Answer, Format, say};
 
@@ -20,6 +22,29 @@ struct Line {
     grants: Vec<String>,
     /// Why it cannot be run, and what to do.
     error: Option<String>,
+    /// Replaced versions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kept: Vec<KeptLine>,
+}
+
+/// A replaced version, which DEL and CHECK of the attachments that it made run, if a grant names its digest.
+#[skip_serializing_none]
+#[derive(Serialize)]
+struct KeptLine {
+    digest: Digest,
+    #[serde(flatten)]
+    provenance: Option<Provenance>,
+    attachments: usize,
+    grants: Vec<String>,
+    error: Option<String>,
+}
+
+/// A grant of the administrator's.
+struct Grant {
+    plugin: String,
+    /// The component that it names.
+    digest: Option<Digest>,
+    file: String,
 }
 
 /// No if a plugin cannot be run.
@@ -33,35 +58,67 @@ pub fn run(sandbox: &Sandbox, format: Format) -> Result<Answer> {
     Ok(lines.iter().all(|line| line.error.is_none()).into())
 }
 
-/// The administrator's grants: plugins' names and files. Other commands report one that cannot be read.
-fn granted(sandbox: &Sandbox) -> Vec<(String, String)> {
+/// The administrator's grants. Other commands report one that cannot be read.
+fn granted(sandbox: &Sandbox) -> Vec<Grant> {
     let grants = survey_grants(sandbox.paths())
         .into_iter()
         .flatten()
         .flatten();
-    let named = |loaded: Loaded| {
-        let plugin = loaded.document.spec.plugin.name.clone();
-        (plugin, loaded.origin.to_string())
+    let grant = |loaded: Loaded| {
+        let plugin = &loaded.document.spec.plugin;
+        Grant {
+            plugin: plugin.name.clone(),
+            digest: plugin.digest.clone(),
+            file: loaded.origin.to_string(),
+        }
     };
-    grants.map(named).collect()
+    grants.map(grant).collect()
 }
 
-fn line(sandbox: &Sandbox, listed: Listed, grants: &[(String, String)]) -> Line {
-    let grants = grants.iter().filter(|(plugin, _)| *plugin == listed.name);
-    let whole = listed.plugin.and_then(|plugin| {
-        if !plugin.is_built_in() {
-            sandbox.check(&plugin)?;
-        }
-        Ok(plugin)
+fn line(sandbox: &Sandbox, listed: Listed, grants: &[Grant]) -> Line {
+    let own = grants.iter().filter(|grant| grant.plugin == listed.name);
+    let (of_kept, own): (Vec<&Grant>, Vec<&Grant>) = own.partition(|grant| {
+        let mut kept = listed.kept.iter();
+        kept.any(|kept| grant.digest.as_ref() == Some(&kept.digest))
     });
+    let whole = listed.plugin.and_then(|plugin| whole(sandbox, plugin));
     Line {
         provenance: whole.as_ref().ok().and_then(Plugin::provenance).cloned(),
-        grants: grants.map(|(_, file)| file.clone()).collect(),
+        grants: own.iter().map(|grant| grant.file.clone()).collect(),
         name: listed.name,
         built_in: whole.as_ref().is_ok_and(Plugin::is_built_in),
         digest: whole.as_ref().ok().map(|plugin| plugin.digest.to_string()),
-        error: whole.err().map(|e| format!("{}; {}", e.msg, e.details)),
+        error: whole.err().map(|e| text_of(&e)),
+        kept: (listed.kept.into_iter())
+            .map(|kept| kept_line(sandbox, kept, &of_kept))
+            .collect(),
     }
+}
+
+fn kept_line(sandbox: &Sandbox, kept: Kept, grants: &[&Grant]) -> KeptLine {
+    let whole = kept.plugin.and_then(|plugin| whole(sandbox, plugin));
+    let own = grants
+        .iter()
+        .filter(|grant| grant.digest.as_ref() == Some(&kept.digest));
+    KeptLine {
+        provenance: whole.as_ref().ok().and_then(Plugin::provenance).cloned(),
+        attachments: kept.attachments,
+        grants: own.map(|grant| grant.file.clone()).collect(),
+        error: whole.err().map(|e| text_of(&e)),
+        digest: kept.digest,
+    }
+}
+
+/// A plugin whose code is as it was installed.
+fn whole(sandbox: &Sandbox, plugin: Plugin) -> Result<Plugin, Error> {
+    if !plugin.is_built_in() {
+        sandbox.check(&plugin)?;
+    }
+    Ok(plugin)
+}
+
+fn text_of(error: &Error) -> String {
+    format!("{}; {}", error.msg, error.details)
 }
 
 fn print(line: &Line) {
@@ -76,6 +133,26 @@ fn print(line: &Line) {
     if let Some(provenance) = &line.provenance {
         print_provenance(provenance);
         print_under("grant", &line.grants.join(", "));
+    }
+    line.kept.iter().for_each(print_kept);
+}
+
+fn print_kept(kept: &KeptLine) {
+    let attachments = match kept.attachments {
+        1 => "1 attachment".to_owned(),
+        many => format!("{many} attachments"),
+    };
+    print_under("kept", &format!("{} for {attachments}", kept.digest));
+    let version = kept.provenance.as_ref().and_then(|p| p.version.as_deref());
+    let lines = [
+        ("version", version.unwrap_or_default()),
+        ("grant", &kept.grants.join(", ")),
+    ];
+    for (title, text) in lines {
+        print_under(&format!("  {title}"), text);
+    }
+    if let Some(error) = &kept.error {
+        print_under("  unusable", error);
     }
 }
 
