@@ -4,9 +4,9 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use weir_kit::disk::on_small_disk;
 use weir_kit::{Node, State, weir};
 
-use super::disk::on_small_disk;
 use super::{AttachedNode, config, refused, with, with_ipam};
 
 #[test]

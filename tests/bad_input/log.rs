@@ -10,9 +10,9 @@ use anyhow::Result;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use serde_json::Value;
+use weir_kit::disk::on_small_disk;
 use weir_kit::{State, weir};
 
-use super::disk::on_small_disk;
 use super::{AttachedNode, config};
 
 /// Runs ADD, which must fail before it has done anything, and DEL, which must succeed, and whose records the next call

@@ -31,12 +31,16 @@ impl Place {
     /// The same with `labels` on the server, and a network that names it by its URL, which is returned.
     pub fn with_labels() -> Result<(Self, String)> {
         let place = Self::create()?;
-        place
-            .web
-            .put("/labels.wasm", &fs::read(component("labels"))?);
-        let uri = place.web.url("/labels.wasm");
+        let uri = place.publish("labels")?;
         place.put_network(&uri)?;
         Ok((place, uri))
+    }
+
+    /// Puts a component on the server. Returns its URL.
+    pub fn publish(&self, plugin: &str) -> Result<String> {
+        let path = format!("/{plugin}.wasm");
+        self.web.put(&path, &fs::read(component(plugin))?);
+        Ok(self.web.url(&path))
     }
 
     /// A network of `ptp` and of the plugin of a URI.
@@ -169,10 +173,7 @@ fn a_plugin_is_fetched_by_each_kind_of_uri_and_then_one_as_any_other() -> Result
 #[test]
 fn an_ipam_plugin_is_fetched_as_well() -> Result<()> {
     let place = Place::create()?;
-    place
-        .web
-        .put("/stable.wasm", &fs::read(component("stable-addresses"))?);
-    let uri = place.web.url("/stable.wasm");
+    let uri = place.publish("stable-addresses")?;
     let ipam = json!({ "type": uri, "subnet": "10.99.0.0/24" });
     let config = json!({ "cniVersion": "1.1.0", "name": NETWORK, "type": "ptp", "ipam": ipam });
     place.node.put_network("50-named.conf", &config)?;
@@ -194,10 +195,7 @@ fn an_ipam_plugin_is_fetched_as_well() -> Result<()> {
 #[test]
 fn a_network_of_weirs_configuration_names_it_by_aci() -> Result<()> {
     let place = Place::create()?;
-    place
-        .web
-        .put("/labels.wasm", &fs::read(component("labels"))?);
-    let uri = place.web.url("/labels.wasm");
+    let uri = place.publish("labels")?;
     let networks = json!([{ "name": "kurma", "aci": uri, "containerInterface": "eth{n}" }]);
     let settings = json!({ "podNetworks": networks }).to_string();
     place.node.write("etc/weir/weir.json", settings)?;

@@ -2,10 +2,11 @@
 
 use std::fs;
 
-use anyhow::{Context, Result};
-use serde_json::Value;
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use weir_kit::disk::on_small_disk;
 use weir_kit::guest::granted;
-use weir_kit::{Container, Node, component};
+use weir_kit::{Container, Node, assert_contains, component};
 
 use crate::text;
 use crate::uris::{Place, other};
@@ -40,6 +41,39 @@ fn kept(node: &Node) -> usize {
     fs::read_dir(kept).map_or(0, Iterator::count)
 }
 
+/// `weir plugin list` shows the version that is kept for one attachment, under the grant that names it.
+fn check_listed(node: &Node, old: &str, new: &str) -> Result<()> {
+    let listed = node.json(&["plugin", "list"], 0)?;
+    let mut lines = listed.as_array().context("a list")?.iter();
+    let labels = lines.find(|line| line["name"] == "labels");
+    let labels = labels.context("a line of it")?;
+    let named = |line: &Value, file: &str| {
+        let grants = line["grants"].as_array().context("its grants")?;
+        let file_of = |grant: &Value| Some(grant.as_str()?.rsplit('/').next()?.to_owned());
+        let files: Vec<String> = grants.iter().filter_map(file_of).collect();
+        ensure!(files == [file], "{line:#}");
+        Ok(())
+    };
+    assert_eq!(labels["digest"], new);
+    named(labels, "a-new.yaml")?;
+    let kept = labels["kept"].as_array().context("kept versions")?;
+    assert_eq!(kept.len(), 1, "{labels:#}");
+    assert_eq!(
+        (&kept[0]["digest"], &kept[0]["attachments"]),
+        (&json!(old), &json!(1))
+    );
+    named(&kept[0], "b-old.yaml")?;
+    let text = node.exits(&["plugin", "list"], 0)?;
+    assert_contains(
+        &text,
+        &[
+            &format!("kept       {old} for 1 attachment\n"),
+            "b-old.yaml",
+        ],
+    );
+    Ok(())
+}
+
 #[test]
 fn an_attachment_is_detached_by_the_version_that_made_it() -> Result<()> {
     let (place, _) = Place::with_labels()?;
@@ -54,6 +88,7 @@ fn an_attachment_is_detached_by_the_version_that_made_it() -> Result<()> {
     assert_ne!(old, new);
     assert_eq!(kept(node), 1);
     attach(node, "add", &after, 0)?;
+    check_listed(node, &old, &new)?;
     assert_eq!(ran(node, "ADD"), [&old[..], &new]);
 
     attach(node, "check", &before, 0)?;
@@ -83,6 +118,35 @@ fn a_kept_version_runs_under_a_grant_of_its_own_alone() -> Result<()> {
     attach(node, "del", &container, 0)?;
     assert_eq!(ran(node, "DEL"), [new]);
     Ok(())
+}
+
+/// An update needs room for both versions. Without it the old one stays, whole and in use, and nothing else.
+#[test]
+fn an_update_on_a_full_disk_leaves_the_old_version() -> Result<()> {
+    let (place, _) = Place::with_labels()?;
+    let node = &place.node;
+    let plugins = node.root().join("var/lib/weir/plugins");
+    on_small_disk(plugins.clone(), "size=8m,mode=755", || {
+        let old = grant(node, "old", &place.fetch(&[])?)?;
+        let bytes = fs::read(component("labels"))?;
+        place.web.put("/labels.wasm", &other(&bytes));
+        let ballast = plugins.join(".ballast");
+        fs::write(&ballast, vec![0; 8 << 20]).expect_err("the disk is full");
+        let said = place.refused(&["--update"])?;
+        assert_contains(&said, &["network `named`", "No space left on device"]);
+        assert_eq!(place.fetch(&[])?["digest"], old);
+        let container = node.container()?;
+        attach(node, "add", &container, 0)?;
+        attach(node, "del", &container, 0)?;
+
+        fs::remove_file(&ballast)?;
+        assert_eq!(place.fetch(&["--update"])?["state"], "updated");
+        let left = fs::read_dir(&plugins)?.map(|entry| Ok(entry?.file_name()));
+        let mut left = left.collect::<Result<Vec<_>>>()?;
+        left.sort();
+        assert_eq!(left, [".attached", ".key", "labels"]);
+        Ok(())
+    })
 }
 
 /// A kill after the exchange leaves the replaced version where the next installation finds it.

@@ -8,6 +8,7 @@ pub mod api_server;
 pub mod audit;
 pub mod containerd;
 pub mod cri;
+pub mod disk;
 pub mod ear;
 pub mod examples;
 pub mod firewalld;
