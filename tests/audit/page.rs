@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use roxmltree::Node as Element;
-use serde_json::json;
+use serde_json::{Value, json};
 use weir_kit::assert_contains;
 
 use super::{LoggedNode, cell, known, known_and, parse, record, split, text_of, with};
@@ -97,6 +97,31 @@ fn the_page_keeps_to_the_filters() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn the_page_shows_what_changed() -> Result<()> {
+    let at = |time: &str, changed: Value| record(time, "", changed);
+    let node = LoggedNode::with(&known_and(at(
+        "2026-03-01T10:00:00Z",
+        json!({
+            "plugin": "labels", "digest": "sha256:02", "capability": "plugin", "operation": "plugin.add", "rules": [],
+            "arguments": { "replaced": "sha256:01", "user": { "uid": 0, "login_uid": 1000 } },
+        }),
+    )))?;
+    let page = node.audit(&["--html", "-"])?;
+    parse(&page)?;
+    assert_contains(
+        &page,
+        &[
+            "component <code>sha256:02</code> was installed in place of <code>sha256:01</code>",
+            "user 0, logged in as 1000",
+        ],
+    );
+    let unchanged = node.audit(&["--html", "-", "--plugin", "bridge"])?;
+    let unchanged = text_of(parse(&unchanged)?.root_element());
+    assert_contains(&unchanged, &["No change is recorded"]);
+    Ok(())
+}
+
 /// Whatever is in the log is shown as text: nothing is loaded, and no script runs.
 #[test]
 fn the_page_cannot_be_taken_over() -> Result<()> {
@@ -106,9 +131,13 @@ fn the_page_cannot_be_taken_over() -> Result<()> {
         "capability": evil, "rules": [evil], "answer": evil, "ifname": evil });
     let mut denied = all.clone();
     denied["verdict"] = "denied".into();
+    let mut changed = all.clone();
+    changed["operation"] = "grant.change".into();
+    changed["arguments"] = json!({ "document": evil, "modified": evil, "before": evil });
     let node = LoggedNode::with(&[
         record("2026-03-01T10:00:00Z", evil, all),
         record("2026-03-01T10:00:00Z", evil, denied),
+        record("2026-03-01T10:00:00Z", evil, changed),
     ])?;
     let words = ["--html", "-", "--network", "*", "--plugin", "*<*"];
     let page = node.audit(&words)?;

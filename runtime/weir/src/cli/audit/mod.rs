@@ -1,6 +1,7 @@
 //! `weir audit`: what plugins did and were denied, from the audit log, and whether the log is as it was written.
 
 mod acts;
+mod changes;
 mod checkpoint;
 mod count;
 mod ecs;

@@ -12,6 +12,7 @@ use weir_gate::{EVENTS, GRANT_CHANGE};
 use weir_grant::{Closest, Severity};
 
 use super::acts::Acts;
+use super::changes::Changes;
 use super::count::{Count, Use};
 use super::timeline::Timeline;
 use crate::cli::record::{Record, Verdict};
@@ -31,6 +32,7 @@ pub struct Tally {
     pub count: Count,
     pub attachments: Attachments,
     pub plugins: BTreeMap<String, PluginTally>,
+    pub changes: Changes,
     #[serde(skip)]
     pub timeline: Timeline,
 }
@@ -94,6 +96,7 @@ impl Tally {
         self.count.add(record);
         self.attachments.add(record);
         self.timeline.add(record.time, record.verdict);
+        self.changes.add(record);
         let plugin = self.plugins.entry(record.subject.plugin.clone());
         plugin.or_default().add(record);
     }

@@ -3,6 +3,7 @@
 //! [`maud`] escapes all text; that of the log goes through [`printable`] before. The page is also XML, so that a strict
 //! parser can check it.
 
+mod changes;
 mod chart;
 mod denials;
 mod foreign;
@@ -87,6 +88,7 @@ pub fn page(
                     (subject.grants_unreadable())
                     (foreign::section(&plugins))
                     (foreign::warnings(&plugins, &KnownNode::of(paths)))
+                    (changes::section(&tally.changes))
                     (denials::section(tally))
                     (subject.tiles())
                     (chart::section(tally))
