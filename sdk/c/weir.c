@@ -501,6 +501,12 @@ static weir_string_t take_quoted(struct rest *rest)
     return text;
 }
 
+static void skip_space(struct rest *rest)
+{
+    while (take(rest, ' ') || take(rest, '\t') || take(rest, '\n') || take(rest, '\r'))
+        ;
+}
+
 /* Finds the value of a key of the configuration. The host has checked that it is JSON, and an object. */
 static bool find_key(weir_string_t config, const char *key, struct rest *rest)
 {
@@ -520,8 +526,7 @@ static bool find_key(weir_string_t config, const char *key, struct rest *rest)
         } else if (byte == ',') {
             is_key = depth == 1;
         } else if (byte == ':' && is_found) {
-            while (take(rest, ' ') || take(rest, '\t') || take(rest, '\n') || take(rest, '\r'))
-                ;
+            skip_space(rest);
             return true;
         }
     }
@@ -548,19 +553,73 @@ bool weir_config_number(weir_string_t config, const char *key, uint64_t *number,
     return true;
 }
 
-bool weir_config_text(weir_string_t config, const char *key, weir_string_t *text, weir_failure_t *failure)
+/* The rest of a configuration from a value on. */
+static weir_string_t text_of_rest(const struct rest *rest)
+{
+    return (weir_string_t){ .ptr = (uint8_t *)rest->at, .len = (size_t)(rest->end - rest->at) };
+}
+
+/* Whether a configuration goes on with a word, and not with a longer one. */
+static bool is_word(const struct rest *rest, const char *word)
+{
+    size_t length = strlen(word);
+    weir_string_t text = text_of_rest(rest);
+    if (text.len < length || memcmp(text.ptr, word, length) != 0)
+        return false;
+    return text.len == length || (text.ptr[length] | 0x20) < 'a' || (text.ptr[length] | 0x20) > 'z';
+}
+
+bool weir_config_flag(weir_string_t config, const char *key, bool *flag, weir_failure_t *failure)
 {
     struct rest rest;
     if (!find_key(config, key, &rest))
         return true;
-    if (!take(&rest, '"'))
+    if (!is_word(&rest, "true") && !is_word(&rest, "false"))
+        return weir_fail(failure, WEIR_INVALID_CONFIG, key, ": expected `true` or `false`", NULL);
+    *flag = *rest.at == 't';
+    return true;
+}
+
+/* Takes the text in quotes that a configuration goes on with. */
+static bool read_text(struct rest *rest, const char *key, weir_string_t *text, weir_failure_t *failure)
+{
+    if (!take(rest, '"'))
         return weir_fail(failure, WEIR_INVALID_CONFIG, key, ": expected a text", NULL);
-    weir_string_t value = take_quoted(&rest);
+    weir_string_t value = take_quoted(rest);
     for (size_t i = 0; i < value.len; i++)
         if (value.ptr[i] == '\\')
             return weir_fail(failure, WEIR_INVALID_CONFIG, key, ": expected a text without a backslash", NULL);
     *text = value;
     return true;
+}
+
+bool weir_config_texts(weir_string_t config, const char *key, weir_texts_t *texts, weir_failure_t *failure)
+{
+    struct rest rest;
+    if (!find_key(config, key, &rest))
+        return true;
+    if (!take(&rest, '['))
+        return weir_fail(failure, WEIR_INVALID_CONFIG, key, ": expected a list of texts", NULL);
+    /* A text has two quotes. */
+    weir_texts_t read = { .ptr = allocate((text_of_rest(&rest).len / 2 + 1) * sizeof *read.ptr) };
+    skip_space(&rest);
+    for (bool more = !take(&rest, ']'); more; more = take(&rest, ',')) {
+        skip_space(&rest);
+        if (!read_text(&rest, key, &read.ptr[read.len], failure))
+            return false;
+        read.len++;
+        skip_space(&rest);
+    }
+    *texts = read;
+    return true;
+}
+
+bool weir_config_text(weir_string_t config, const char *key, weir_string_t *text, weir_failure_t *failure)
+{
+    struct rest rest;
+    if (!find_key(config, key, &rest))
+        return true;
+    return read_text(&rest, key, text, failure);
 }
 
 /* Takes what is left of an object, whose first brace is behind it. */

@@ -24,6 +24,12 @@ typedef weir_cni_types_link_reference_t weir_link_reference_t;
 typedef weir_cni_types_ip_address_t weir_address_t;
 typedef weir_cni_types_ip_network_t weir_network_t;
 
+/* Several texts. */
+typedef struct {
+    weir_string_t *ptr;
+    size_t len;
+} weir_texts_t;
+
 /* The two namespaces. */
 enum {
     WEIR_HOST = WEIR_CNI_TYPES_NAMESPACE_HOST,
@@ -137,6 +143,12 @@ bool weir_is_gone(const weir_error_t *error);
 
 /* Reads a whole number of 0 or more. */
 bool weir_config_number(weir_string_t config, const char *key, uint64_t *number, weir_failure_t *failure);
+
+/* Reads `true` or `false`. */
+bool weir_config_flag(weir_string_t config, const char *key, bool *flag, weir_failure_t *failure);
+
+/* Reads a list of texts. One with a backslash in it is refused. */
+bool weir_config_texts(weir_string_t config, const char *key, weir_texts_t *texts, weir_failure_t *failure);
 
 /* Reads a text. One with a backslash in it is refused. */
 bool weir_config_text(weir_string_t config, const char *key, weir_string_t *text, weir_failure_t *failure);

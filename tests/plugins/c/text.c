@@ -92,6 +92,31 @@ static void configurations(void)
         weir_text(failure.msg));
 }
 
+static void flags_and_lists(void)
+{
+    weir_string_t config = weir_string("{\"on\": true, \"off\" :false , \"none\": [ ], \"two\": [ \"a\", \"b,]\" ],"
+                                       " \"mixed\": [\"a\", 1], \"word\": \"true\", \"longer\": truely}");
+    weir_failure_t failure;
+    bool flag = false;
+    expect(weir_config_flag(config, "absent", &flag, &failure) && !flag, "absent", "a flag");
+    expect(weir_config_flag(config, "on", &flag, &failure) && flag, "on", "true");
+    expect(weir_config_flag(config, "off", &flag, &failure) && !flag, "off", "false");
+    expect(!weir_config_flag(config, "word", &flag, &failure), "no flag", "word");
+    expect(strcmp(weir_text(failure.msg), "word: expected `true` or `false`") == 0, "message", weir_text(failure.msg));
+    expect(!weir_config_flag(config, "longer", &flag, &failure), "no flag", "longer");
+
+    weir_texts_t texts = { 0 };
+    expect(weir_config_texts(config, "absent", &texts, &failure) && texts.len == 0, "absent", "a list");
+    expect(weir_config_texts(config, "none", &texts, &failure) && texts.len == 0, "none", "a list");
+    expect(weir_config_texts(config, "two", &texts, &failure) && texts.len == 2 && weir_is(texts.ptr[0], "a")
+            && weir_is(texts.ptr[1], "b,]"),
+        "two", "a list");
+    const char *const refused[] = { "mixed", "on", "word" };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        expect(!weir_config_texts(config, refused[i], &texts, &failure) && failure.code == WEIR_INVALID_CONFIG,
+            "no list", refused[i]);
+}
+
 static void errors(void)
 {
     weir_failure_t failure;
@@ -187,6 +212,7 @@ int main(void)
     objects();
     macs();
     configurations();
+    flags_and_lists();
     errors();
     return wrong;
 }
