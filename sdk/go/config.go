@@ -90,11 +90,15 @@ func (reader *reader) read(at place, value any, into reflect.Value) error {
 		into.Set(reflect.New(into.Type().Elem()))
 		return reader.read(at, value, into.Elem())
 	case reflect.Struct:
-		return reader.readStruct(at, value, into)
+		return readObject(at, value, func(object map[string]any) error {
+			return reader.readStruct(at, object, into)
+		})
 	case reflect.Slice:
 		return reader.readList(at, value, into)
 	case reflect.Map:
-		return reader.readMap(at, value, into)
+		return readObject(at, value, func(object map[string]any) error {
+			return reader.readMap(at, object, into)
+		})
 	case reflect.Interface:
 		into.Set(reflect.ValueOf(value))
 		return nil
@@ -197,11 +201,15 @@ func (reader *reader) readList(at place, value any, into reflect.Value) error {
 	return nil
 }
 
-func (reader *reader) readMap(at place, value any, into reflect.Value) error {
+func readObject(at place, value any, read func(map[string]any) error) error {
 	object, is := value.(map[string]any)
 	if !is {
 		return expected(at, "an object", value)
 	}
+	return read(object)
+}
+
+func (reader *reader) readMap(at place, object map[string]any, into reflect.Value) error {
 	all := reflect.MakeMap(into.Type())
 	for _, key := range sortedKeys(object) {
 		read := reflect.New(into.Type().Elem()).Elem()
@@ -214,11 +222,7 @@ func (reader *reader) readMap(at place, value any, into reflect.Value) error {
 	return nil
 }
 
-func (reader *reader) readStruct(at place, value any, into reflect.Value) error {
-	object, is := value.(map[string]any)
-	if !is {
-		return expected(at, "an object", value)
-	}
+func (reader *reader) readStruct(at place, object map[string]any, into reflect.Value) error {
 	fields := fieldsOf(into.Type())
 	reader.noteUnknown(at, object, fields)
 	for i, name := range fields.names {

@@ -79,14 +79,16 @@ spec:
 
 /// The grant of an example, for a component.
 pub fn granted(example: &str, digest: &str) -> Result<String> {
-    let file = house().join("examples").join(example).join("grant.yaml");
+    let place = "# digest: sha256:…";
+    changed("examples", example, place, &format!("digest: {digest}"))
+}
+
+/// The grant of an example or a plugin, with this in place of what is there.
+fn changed(directory: &str, name: &str, old: &str, new: &str) -> Result<String> {
+    let file = house().join(directory).join(name).join("grant.yaml");
     let text = fs::read_to_string(file)?;
-    let granted = text.replace("# digest: sha256:…", &format!("digest: {digest}"));
-    ensure!(
-        granted != text,
-        "the grant of {example} has no place for a digest"
-    );
-    Ok(granted)
+    ensure!(text.contains(old), "the grant of {name} has no `{old}`");
+    Ok(text.replace(old, new))
 }
 
 impl Node {
@@ -243,12 +245,5 @@ spec:
 
 /// The shipped grant of a plugin inside the binary, with an IPAM plugin that it may run besides.
 fn grant_with_ipam(plugin: &str, ipam: &str) -> Result<String> {
-    let file = house().join("plugins").join(plugin).join("grant.yaml");
-    let shipped = fs::read_to_string(file)?;
-    let wider = shipped.replace("ipam: [", &format!("ipam: [{ipam}, "));
-    ensure!(
-        wider != shipped,
-        "the grant of {plugin} names no IPAM plugin"
-    );
-    Ok(wider)
+    changed("plugins", plugin, "ipam: [", &format!("ipam: [{ipam}, "))
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use k8s_openapi::api::apps::v1::DaemonSet;
@@ -13,11 +14,18 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use weir_kit::house;
+use weir_kit::{binary, house};
 
 /// Where they are.
 pub fn directory() -> PathBuf {
     house().join("examples/kubernetes")
+}
+
+/// What `weir install --help` prints.
+pub fn help() -> Result<String> {
+    let mut command = Command::new(binary());
+    let output = command.args(["install", "--help"]).output()?;
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// The documents of one file.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::Command;
 
 use anyhow::Result;
-use weir_kit::{binary, house};
+use weir_kit::house;
 use weir_pod::codes;
+
+use super::documents::help;
 
 const PREFIX: &str = "WEIR_INSTALL_";
 
@@ -25,10 +26,7 @@ fn variables(text: &str) -> BTreeSet<&str> {
 
 #[test]
 fn the_guide_has_each_option() -> Result<()> {
-    let output = Command::new(binary())
-        .args(["install", "--help"])
-        .output()?;
-    let help = String::from_utf8(output.stdout)?;
+    let help = help()?;
     let there = variables(&help);
     assert!(there.len() > 10, "{there:?}");
     let page = page("kubernetes.md")?;

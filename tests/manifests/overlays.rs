@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
-use weir_kit::{binary, house};
+use weir_kit::house;
 
-use super::documents::{check_type, objects};
+use super::documents::{check_type, help, objects};
 
 /// The documents of a file of an overlay.
 fn read(overlay: &str, file: &str) -> Result<Vec<Value>> {
@@ -110,10 +109,7 @@ fn each_mount_of_an_overlay_has_its_volume() -> Result<()> {
 
 #[test]
 fn each_variable_of_an_overlay_is_an_option() -> Result<()> {
-    let help = Command::new(binary())
-        .args(["install", "--help"])
-        .output()?;
-    let help = String::from_utf8(help.stdout)?;
+    let help = help()?;
     for overlay in OVERLAYS {
         for document in applied(overlay)? {
             let environment = &document["spec"]["template"]["spec"]["containers"][0]["env"];

@@ -138,6 +138,25 @@ fn registry(server: &Server, options: Options) -> Registry {
 
 /// Pulls what a server answers, and returns why that fails.
 #[track_caller]
+/// Redirects end, and lead only to what is allowed, with `refused` for the error of a download from a server.
+fn refuses_redirects(refused: impl Fn(&Server) -> String) {
+    let circle = Server::start(|seen| Answer::status(302).with("location", seen.path.clone()));
+    assert_contains(&refused(&circle), &["the sixth redirect"]);
+    assert_eq!(circle.seen().len(), 6);
+    for (location, expected) in [
+        ("http://192.0.2.1/x", "has no TLS; --plain-http"),
+        ("http://plain.example/labels.wasm", "has no TLS"),
+        ("ftp://127.0.0.1/x", "not a URL of HTTP"),
+        ("ftp://localhost/labels.wasm", "not a URL of HTTP"),
+        ("file:///etc/shadow", "without a `Location` that is a URL"),
+        ("//127.0.0.1/x", "without a `Location` that is a URL"),
+        ("x", "without a `Location` that is a URL"),
+    ] {
+        let server = Server::start(move |_| Answer::status(302).with("location", location));
+        assert_contains(&refused(&server), &[expected]);
+    }
+}
+
 fn refused(server: &Server) -> String {
     let pulled = registry(server, options()).pull();
     pulled.expect_err("this must not be pulled").to_string()

@@ -202,19 +202,7 @@ fn a_challenge_of_another_server_is_not_answered() {
 
 #[test]
 fn redirects_end_and_stay_within_what_is_allowed() {
-    let server = Server::start(|seen| Answer::status(302).with("location", seen.path.clone()));
-    assert_contains(&refused(&server), &["the sixth redirect"]);
-    assert_eq!(server.paths().len(), 6);
-    for (location, expected) in [
-        ("http://192.0.2.1/x", "has no TLS; --plain-http"),
-        ("ftp://127.0.0.1/x", "not a URL of HTTP"),
-        ("file:///etc/shadow", "without a `Location` that is a URL"),
-        ("//127.0.0.1/x", "without a `Location` that is a URL"),
-        ("x", "without a `Location` that is a URL"),
-    ] {
-        let server = Server::start(move |_| Answer::status(302).with("location", location));
-        assert_contains(&refused(&server), &[expected]);
-    }
+    super::refuses_redirects(refused);
 }
 
 /// A pull secret may be a tenant's: it makes weir run nothing.

@@ -144,17 +144,7 @@ fn redirects_end_and_do_not_leave_tls() {
     });
     let downloaded = download(&url(&server), &options()).expect("it is followed");
     assert_eq!(downloaded.component, COMPONENT);
-    let circle = Server::start(|_| Answer::status(302).with("location", PATH));
-    assert_contains(&not_downloaded(&circle), &["the sixth redirect"]);
-    assert_eq!(circle.seen().len(), 6);
-    for (location, why) in [
-        ("http://plain.example/labels.wasm", "has no TLS"),
-        ("ftp://localhost/labels.wasm", "not a URL of HTTP"),
-        ("file:///etc/shadow", "`Location`"),
-    ] {
-        let server = Server::start(move |_| Answer::status(302).with("location", location));
-        assert_contains(&not_downloaded(&server), &[why]);
-    }
+    super::refuses_redirects(not_downloaded);
 }
 
 #[test]

@@ -10,6 +10,10 @@ fn result(json: Value) -> AddResult {
     from_json(&json).unwrap()
 }
 
+fn with_interfaces(interfaces: Value) -> AddResult {
+    result(json!({ "cniVersion": "0.4.0", "interfaces": interfaces }))
+}
+
 /// Name, interface, and whether it is the default network.
 type About<'a> = (&'a str, &'a str, bool);
 
@@ -192,15 +196,12 @@ fn npwg_5_3_2_interface_is_the_pods() {
 
 #[test]
 fn npwg_5_3_2_1_interface_is_the_first_with_a_valid_sandbox() {
-    let empty = result(json!({
-        "cniVersion": "0.4.0",
-        "interfaces": [
-            { "name": "veth1", "sandbox": "" }, { "name": "veth2" },
-            { "name": "data0", "sandbox": "/run/netns/a" },
-        ],
-    }));
+    let empty = with_interfaces(json!([
+        { "name": "veth1", "sandbox": "" }, { "name": "veth2" },
+        { "name": "data0", "sandbox": "/run/netns/a" },
+    ]));
     assert_eq!(status(&empty)["interface"], "data0");
-    let of_host = result(json!({ "cniVersion": "0.4.0", "interfaces": [{ "name": "veth1" }] }));
+    let of_host = with_interfaces(json!([{ "name": "veth1" }]));
     assert!(status(&of_host).get("interface").is_none());
 }
 
@@ -280,22 +281,17 @@ fn npwg_5_3_4_mac_comes_with_interface() {
         assert_eq!(status["mac"], "02:11:22:33:44:55");
         assert_eq!(status["interface"], "net1");
     }
-    let of_host = result(json!({
-        "cniVersion": "1.0.0", "interfaces": [{ "name": "host0", "mac": "02:00:00:00:00:01" }],
-    }));
+    let of_host = with_interfaces(json!([{ "name": "host0", "mac": "02:00:00:00:00:01" }]));
     assert!(status(&of_host).get("mac").is_none());
 }
 
 #[test]
 fn npwg_5_3_4_1_mac_is_that_of_the_first_sandbox_interface() {
-    let silent = result(json!({
-        "cniVersion": "1.0.0",
-        "interfaces": [
-            { "name": "a", "mac": "02:00:00:00:00:01" },
-            { "name": "b", "mac": "", "sandbox": "/run/netns/a" },
-            { "name": "c", "mac": "02:00:00:00:00:03", "sandbox": "/run/netns/a" },
-        ],
-    }));
+    let silent = with_interfaces(json!([
+        { "name": "a", "mac": "02:00:00:00:00:01" },
+        { "name": "b", "mac": "", "sandbox": "/run/netns/a" },
+        { "name": "c", "mac": "02:00:00:00:00:03", "sandbox": "/run/netns/a" },
+    ]));
     assert!(status(&silent).get("mac").is_none(), "no other's");
     let old = result(json!({ "cniVersion": "0.1.0", "ip4": { "ip": "10.0.0.2/24" } }));
     assert!(status(&old).get("mac").is_none());
