@@ -5,7 +5,6 @@ use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use serde_json::Value;
 use weir_cni::{Command, Environment, Error, PluginConfig, Version, to_json, version_result};
@@ -62,30 +61,27 @@ fn answer(name: &str, cni_version: &mut String) -> Result<Option<Value>, Error> 
         is_cni.then(|| (key, value.to_string_lossy().into_owned()))
     });
     let environment = Environment::from_variables(variables);
-    let sandbox = match &environment {
-        Ok(known) if known.command != Command::Version => Some(start(name)),
-        _ => None,
-    };
     let input = read_input()?;
-    if let Some(version) = version_of(&input) {
-        *cni_version = version;
+    // Whether it is valid is told once it is known what it is for.
+    let document: Option<Value> = serde_json::from_str(&input).ok();
+    let requested = document.as_ref().and_then(version_of);
+    if let Some(version) = requested {
+        version.clone_into(cni_version);
     }
     let environment = environment?;
-    match sandbox {
-        None => Ok(Some(version(&input))),
-        Some(sandbox) => {
-            let sandbox = sandbox?;
-            execute(name, &environment, &input, &sandbox)
-        }
+    if environment.command == Command::Version {
+        return Ok(Some(version(requested)));
     }
-}
-
-/// The sandbox, which prepares the plugin `name` while standard input is read.
-fn start(name: &str) -> Result<ManuallyDrop<Arc<Sandbox>>, Error> {
-    let sandbox = Sandbox::new(Paths::from_environment(), records_reads())?;
-    sandbox.prepare(name);
-    // The process ends with this call, which is faster than to free code and engine.
-    Ok(ManuallyDrop::new(sandbox))
+    if input.trim().is_empty() {
+        return Err(Error::decoding_failure(
+            "standard input is empty; expected the network configuration",
+        ));
+    }
+    let config = match document {
+        Some(document) => PluginConfig::from_value(document)?,
+        None => PluginConfig::parse(&input)?,
+    };
+    execute(name, &environment, &config)
 }
 
 fn read_input() -> Result<String, Error> {
@@ -104,40 +100,34 @@ fn read_input() -> Result<String, Error> {
         .map_err(|e| Error::decoding_failure(format!("standard input is not UTF-8: {e}")))
 }
 
-/// `cniVersion`, even if the rest of the input is not valid.
-fn version_of(input: &str) -> Option<String> {
-    let document: Value = serde_json::from_str(input).ok()?;
-    Some(document.get("cniVersion")?.as_str()?.to_owned())
+/// `cniVersion`, even if the rest of the document is not valid.
+fn version_of(document: &Value) -> Option<&str> {
+    document.get("cniVersion")?.as_str()
 }
 
 /// The answer to VERSION, the same for every plugin, since weir converts between all versions.
 ///
 /// The caller may know a newer version, as a newer libcni does.
-fn version(input: &str) -> Value {
-    let requested = version_of(input).and_then(|version| version.parse().ok());
-    version_result(requested)
+fn version(requested: Option<&str>) -> Value {
+    version_result(requested.and_then(|version| version.parse().ok()))
 }
 
 fn execute(
     name: &str,
     environment: &Environment,
-    input: &str,
-    sandbox: &Arc<Sandbox>,
+    config: &PluginConfig,
 ) -> Result<Option<Value>, Error> {
-    if input.trim().is_empty() {
-        return Err(Error::decoding_failure(
-            "standard input is empty; expected the network configuration",
-        ));
-    }
-    let config = PluginConfig::parse(input)?;
     let version = config.version()?;
     environment.command.check_version(version)?;
     let attachment = Attachment::from_environment(environment)?;
+    let sandbox = Sandbox::new(Paths::from_environment(), records_reads())?;
+    // The process ends with this call, which is faster than to free code and engine.
+    let sandbox = &*ManuallyDrop::new(sandbox);
     let result = match name {
-        OWN_NAME => pod::run(sandbox, &config, environment, &attachment),
+        OWN_NAME => pod::run(sandbox, config, environment, &attachment),
         plugin => {
             let command = environment.command;
-            let source = source_of_call(sandbox.paths(), &config, &attachment.args)?;
+            let source = source_of_call(sandbox.paths(), config, &attachment.args)?;
             let bin_dirs: Vec<PathBuf> = environment.path.iter().map(PathBuf::from).collect();
             let ran = run_plugin(
                 sandbox,

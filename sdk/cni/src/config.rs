@@ -56,10 +56,23 @@ impl PluginConfig {
     /// Code 7 if it is not an object, `type` is missing or neither a file name nor a URI, or a key of
     /// the specification has a value of the wrong type.
     pub fn from_value(value: Value) -> Result<Self, Error> {
-        Self::read(&Node::root(PLUGIN, Code::INVALID_CONFIG, &value))
+        let mut config = Self::read_keys(&Node::root(PLUGIN, Code::INVALID_CONFIG, &value))?;
+        if let Value::Object(map) = value {
+            config.map = Arc::new(map);
+        }
+        Ok(config)
     }
 
     fn read(node: &Node<'_>) -> Result<Self, Error> {
+        Ok(PluginConfig {
+            map: Arc::new(node.object()?.clone()),
+            ..Self::read_keys(node)?
+        })
+    }
+
+    /// Reads the keys of the specification, and leaves the map empty.
+    fn read_keys(node: &Node<'_>) -> Result<Self, Error> {
+        node.object()?;
         for key in ["runtimeConfig", "args", "prevResult"] {
             if let Some(object) = node.key(key)? {
                 object.object()?;
@@ -69,7 +82,7 @@ impl PluginConfig {
             Dns::read(&dns)?;
         }
         Ok(PluginConfig {
-            map: Arc::new(node.object()?.clone()),
+            map: Arc::default(),
             plugin_type: read_type(node)?,
             name: node.text("name")?,
             cni_version: node.text("cniVersion")?,
