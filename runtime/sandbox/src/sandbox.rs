@@ -1,9 +1,7 @@
 //! The sandbox of a process: plugins, their grants and their code, and how an invocation is set up.
 
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock};
-use std::thread;
 use std::time::Instant;
 
 use bytesize::ByteSize;
@@ -34,9 +32,7 @@ use super::validate_result;
 pub struct Sandbox {
     paths: Paths,
     catalogue: Catalogue,
-    components: Arc<ComponentCache>,
-    /// Plugins that another thread prepares.
-    beside: OnceLock<Sender<Plugin>>,
+    components: ComponentCache,
     grants: OnceLock<Result<Grants, Error>>,
     audit: OnceLock<Arc<AuditLog>>,
     audit_reads: bool,
@@ -50,8 +46,7 @@ impl Sandbox {
         Ok(Arc::new(Self {
             catalogue: Catalogue::new(&paths),
             paths,
-            components: Arc::new(ComponentCache::new()?),
-            beside: OnceLock::new(),
+            components: ComponentCache::new()?,
             grants: OnceLock::new(),
             audit: OnceLock::new(),
             audit_reads,
@@ -100,36 +95,7 @@ impl Sandbox {
             sandbox: Arc::clone(self),
             native,
         };
-        if let Some(ipam) = self.ipam_to_prepare(plugin, request) {
-            self.prepare(ipam);
-        }
         self.run_as(plugin, request, role, latest)
-    }
-
-    /// Prepares a built-in plugin that will run soon, in another thread, while the caller does something else. Nobody waits
-    /// for the thread: a plugin that it has not begun when the plugin runs is prepared then.
-    pub fn prepare(&self, plugin: &str) {
-        if !Catalogue::is_built_in(plugin) {
-            return;
-        }
-        let Ok(plugin) = self.catalogue.find(plugin) else {
-            return;
-        };
-        let beside = self.beside.get_or_init(|| {
-            let (sender, receiver) = mpsc::channel::<Plugin>();
-            let components = Arc::clone(&self.components);
-            let prepare = move || receiver.iter().for_each(|p| drop(components.prepare(&p)));
-            // Without the thread, nothing is prepared before it runs.
-            let _ = thread::Builder::new().spawn(prepare);
-            sender
-        });
-        let _ = beside.send(plugin);
-    }
-
-    /// The IPAM plugin that a main plugin will run after other work.
-    fn ipam_to_prepare<'a>(&self, main: &str, request: &'a Request) -> Option<&'a str> {
-        let is_later = matches!(request.command, Command::Add | Command::Check);
-        request.ipam().filter(|name| is_later && *name != main)
     }
 
     /// Runs the IPAM plugin of a request: a component of that name, or else the program.
@@ -175,7 +141,6 @@ impl Sandbox {
             is_time_of_main_plugin: role.is_ipam() && latest < own,
         };
         let state = self.state(&plugin, code, grant, request, role, latest.min(own))?;
-        // Last, because another thread may still be at it.
         let prepared = self.components.prepare(&plugin).map_err(refused)?;
         let mut call = Call::new(self.engine(), &plugin.name, state, from)?;
         let outcome = call.invoke(&prepared, request);

@@ -9,8 +9,6 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Wri
 use std::os::unix::fs::FileExt as _;
 use std::sync::{Mutex, PoisonError};
 
-use sha2::{Digest as _, Sha256};
-
 use crate::chain::{ChainLine, Step, Walk};
 use crate::head::{Head, HeadFile};
 
@@ -35,9 +33,6 @@ struct Tail {
 impl Chain {
     /// Continues the chain of `head` in a log that is open for reading and appending.
     pub(super) fn new(log: File, head: HeadFile) -> io::Result<Self> {
-        // The first digest asks what the processor can do, which is slow in a virtual machine. Here, another thread may still
-        // be preparing the plugin; later, the plugin would wait for it.
-        Sha256::digest([]);
         Ok(Self {
             opened: log.metadata()?,
             log,
