@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 use serde_json::{Map, Value, json};
+use weir_kit::shown::Shown;
 
 use crate::side::Side;
 
@@ -22,10 +22,12 @@ pub struct Space {
     pub routes: Vec<Value>,
     pub rules: Vec<Value>,
     pub neighbours: Vec<Value>,
-    /// Everything below `/proc/sys/net/ipv[46]/conf`, and some of the whole namespace: what is in each directory, by the
-    /// directory's path below `/proc/sys/net`.
-    pub parameters: BTreeMap<String, Map<String, Value>>,
+    pub parameters: Parameters,
 }
+
+/// Everything below `/proc/sys/net/ipv[46]/conf`, and some of the whole namespace: what is in each directory, by the
+/// directory's path below `/proc/sys/net`.
+pub type Parameters = BTreeMap<String, Map<String, Value>>;
 
 /// A node.
 pub struct Snapshot {
@@ -34,12 +36,6 @@ pub struct Snapshot {
     /// Everything below `var/lib/cni`, by its path: content and mode.
     pub files: BTreeMap<String, Value>,
 }
-
-/// The commands for `ip`, in the order of [`Space`]'s lists.
-const QUESTIONS: &str = "address show\nroute show table all\nrule show\nneighbour show\n";
-
-/// The command whose answer is of one family, the other one.
-const OF_IPV6: &str = "rule show\n";
 
 /// Where parameters are, of the namespace of the thread that reads.
 const PARAMETERS: &str = "/proc/sys/net";
@@ -58,9 +54,9 @@ impl Snapshot {
     pub fn take(side: &Side) -> Result<Self> {
         let containers = side.containers.iter();
         Ok(Self {
-            host: side.node.inside(Space::here)?,
+            host: Space::of(side.node.shown()?, side.node.inside(parameters)?),
             containers: containers
-                .map(|c| c.inside(Space::here))
+                .map(|c| Ok(Space::of(c.shown()?, c.inside(parameters)?)))
                 .collect::<Result<_>>()?,
             files: files(side.node.root())?,
         })
@@ -68,17 +64,14 @@ impl Snapshot {
 }
 
 impl Space {
-    /// That of the calling thread.
-    fn here() -> Result<Self> {
-        let mut answers = ask_ip(&[], QUESTIONS)?.into_iter();
-        let mut next = || answers.next().unwrap_or_default();
-        Ok(Self {
-            links: next(),
-            routes: next(),
-            rules: [next(), ask_ip(&["-6"], OF_IPV6)?.concat()].concat(),
-            neighbours: next(),
-            parameters: parameters()?,
-        })
+    fn of(shown: Shown, parameters: Parameters) -> Self {
+        Self {
+            links: shown.links,
+            routes: shown.routes,
+            rules: shown.rules,
+            neighbours: shown.neighbours,
+            parameters,
+        }
     }
 
     /// The link of this name.
@@ -87,32 +80,8 @@ impl Space {
     }
 }
 
-/// The lists that `ip` prints, one per question.
-fn ask_ip(options: &[&str], questions: &str) -> Result<Vec<Vec<Value>>> {
-    let mut ip = Command::new("ip")
-        .args(["-j", "-d", "-batch", "-"])
-        .args(options)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("run `ip`: install the package iproute2")?;
-    let mut input = ip.stdin.take().context("the standard input of `ip`")?;
-    input.write_all(questions.as_bytes())?;
-    drop(input);
-    let output = ip.wait_with_output()?;
-    ensure!(output.status.success(), "`ip -batch` failed: {output:?}");
-    let lists = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Vec<Value>>();
-    let lists: Vec<_> = lists
-        .collect::<Result<_, _>>()
-        .context("the output of `ip`")?;
-    ensure!(
-        lists.len() == questions.lines().count(),
-        "`ip` left a question unanswered"
-    );
-    Ok(lists)
-}
-
-fn parameters() -> Result<BTreeMap<String, Map<String, Value>>> {
+/// That of the calling thread's namespace.
+fn parameters() -> Result<Parameters> {
     static IPV4: OnceLock<Vec<String>> = OnceLock::new();
     static IPV6: OnceLock<Vec<String>> = OnceLock::new();
     let mut parameters = BTreeMap::new();

@@ -27,6 +27,7 @@ mod peers;
 pub mod plugin;
 pub mod probe;
 pub mod recording;
+pub mod shown;
 pub mod sigstore;
 pub mod state;
 pub mod throughput;

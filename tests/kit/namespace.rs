@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -11,8 +12,14 @@ use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, setns, unshare};
 
+use super::shown::{Showing, Shown};
+
 /// A network namespace that lives as long as this value.
-pub struct Namespace(File);
+pub struct Namespace {
+    file: File,
+    /// What shows it, once it was looked at.
+    showing: Mutex<Option<Showing>>,
+}
 
 impl Namespace {
     /// Makes an empty one. The calling thread stays where it is.
@@ -20,12 +27,15 @@ impl Namespace {
         let file = thread::spawn(fresh_namespace)
             .join()
             .map_err(|_| anyhow!("making a network namespace panicked"))??;
-        Ok(Self(file))
+        Ok(Self {
+            file,
+            showing: Mutex::new(None),
+        })
     }
 
     /// Brings the calling thread inside, and the programs that it starts from now on.
     pub fn enter(&self) -> Result<()> {
-        setns(&self.0, CloneFlags::CLONE_NEWNET).context("enter a network namespace")
+        setns(&self.file, CloneFlags::CLONE_NEWNET).context("enter a network namespace")
     }
 
     /// A path to it that every process of this user can open.
@@ -34,7 +44,32 @@ impl Namespace {
         let process = fs::read_link("/proc/self").context("/proc/self")?;
         Ok(PathBuf::from("/proc")
             .join(process)
-            .join(format!("fd/{}", self.0.as_raw_fd())))
+            .join(format!("fd/{}", self.file.as_raw_fd())))
+    }
+
+    /// Runs `act` in a thread inside.
+    pub fn inside<T: Send>(&self, act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                self.enter()?;
+                act()
+            });
+            thread
+                .join()
+                .map_err(|_| anyhow!("a thread of the test panicked"))?
+        })
+    }
+
+    /// What `ip` shows of it.
+    pub fn shown(&self) -> Result<Shown> {
+        let mut showing = self.showing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(showing) = showing.as_mut()
+            && let Some(shown) = showing.show()?
+        {
+            return Ok(shown);
+        }
+        let fresh = showing.insert(self.inside(Showing::start)?);
+        fresh.show()?.context("a link has two names")
     }
 
     /// Whether a link of this name is inside. The calling thread is inside afterwards.
@@ -69,7 +104,7 @@ impl Namespace {
 
 impl From<Namespace> for OwnedFd {
     fn from(namespace: Namespace) -> Self {
-        namespace.0.into()
+        namespace.file.into()
     }
 }
 

@@ -5,14 +5,15 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
+use nix::net::if_::if_nameindex;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use super::namespace::Namespace;
 use super::plugin::{Call, Outcome};
+use super::shown::Shown;
 use super::{audit, grants_used};
 
 /// A host of its own: network namespace, `WEIR_ROOT`, and a data directory for the reference.
@@ -235,9 +236,14 @@ impl Node {
             .try_for_each(|words| self.tool(tool, words).map(drop))
     }
 
+    /// What `ip` shows of the host namespace.
+    pub fn shown(&self) -> Result<Shown> {
+        self.namespace.shown()
+    }
+
     /// Runs `act` in a thread inside the host namespace.
     pub fn inside<T: Send>(&self, act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-        inside(&self.namespace, act)
+        self.namespace.inside(act)
     }
 }
 
@@ -270,29 +276,22 @@ impl Container {
 
     /// The names of its links, `lo` among them.
     pub fn links(&self) -> Result<Vec<String>> {
-        let links = self.ip_json("link show")?;
-        let names = links.as_array().into_iter().flatten();
-        Ok(names
-            .filter_map(|link| link["ifname"].as_str().map(str::to_owned))
-            .collect())
+        self.inside(|| {
+            let links = if_nameindex().context("list the links")?;
+            let names = links.iter().map(|link| link.name().to_string_lossy());
+            Ok(names.map(|name| name.into_owned()).collect())
+        })
+    }
+
+    /// What `ip` shows of it.
+    pub fn shown(&self) -> Result<Shown> {
+        self.namespace.shown()
     }
 
     /// Runs `act` in a thread inside the container.
     pub fn inside<T: Send>(&self, act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-        inside(&self.namespace, act)
+        self.namespace.inside(act)
     }
-}
-
-fn inside<T: Send>(space: &Namespace, act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            space.enter()?;
-            act()
-        });
-        thread
-            .join()
-            .map_err(|_| anyhow!("a thread of the test panicked"))?
-    })
 }
 
 fn output(tool: &str, words: &str) -> Result<String> {

@@ -25,11 +25,12 @@ pub struct State {
 impl State {
     /// The state of a node.
     pub fn of(node: &Node) -> Result<Self> {
+        let shown = node.shown()?;
         Ok(Self {
-            links: names(&node.ip_json("link show")?, "ifname"),
-            addresses: addresses(&node.ip_json("address show")?),
-            routes: routes(&node.ip("route show table all")?),
-            rules: lines(&(node.ip("rule show")? + &node.ip("-6 rule show")?)),
+            links: names(&shown.links),
+            addresses: addresses(&shown.links),
+            routes: routes(shown.routes),
+            rules: texts(shown.rules),
             disciplines: disciplines(&node.tool("tc", "qdisc show")?),
             nftables: nftables(&node.tool("nft", "-j list ruleset")?)?,
             files: files(node),
@@ -83,20 +84,18 @@ impl State {
     }
 }
 
-fn names(list: &Value, key: &str) -> Vec<String> {
-    let mut names: Vec<String> = list
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|item| item[key].as_str().map(str::to_owned))
+fn names(links: &[Value]) -> Vec<String> {
+    let mut names: Vec<String> = links
+        .iter()
+        .filter_map(|link| link["ifname"].as_str().map(str::to_owned))
         .collect();
     names.sort();
     names
 }
 
-fn addresses(links: &Value) -> Vec<String> {
+fn addresses(links: &[Value]) -> Vec<String> {
     let mut all = Vec::new();
-    for link in links.as_array().into_iter().flatten() {
+    for link in links {
         for address in link["addr_info"].as_array().into_iter().flatten() {
             // A link-local address comes and goes with the link's state.
             if address["scope"] != "link" {
@@ -113,22 +112,32 @@ fn addresses(links: &Value) -> Vec<String> {
 
 /// Without the kernel's own: the routes of its local table follow from the addresses, and come and go
 /// with the carrier, as the flag does.
-fn routes(text: &str) -> Vec<String> {
-    let mut routes = lines(text);
-    routes.retain(|route| !route.contains("table local"));
+fn routes(mut routes: Vec<Value>) -> Vec<String> {
+    routes.retain(|route| route["table"] != "local");
     for route in &mut routes {
-        *route = route
-            .trim_end_matches("linkdown")
-            .trim_end()
-            .replace(" linkdown ", " ");
+        if let Some(flags) = route["flags"].as_array_mut() {
+            flags.retain(|flag| flag != "linkdown");
+        }
     }
-    routes
+    texts(routes)
+}
+
+/// Without what follows from the addresses of the links' own.
+fn texts(list: Vec<Value>) -> Vec<String> {
+    let texts = list.iter().map(Value::to_string);
+    let mut texts: Vec<String> = texts.filter(|text| !is_links_own(text)).collect();
+    texts.sort();
+    texts
+}
+
+fn is_links_own(text: &str) -> bool {
+    text.contains("fe80::") || text.contains("ff00::/8")
 }
 
 fn lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = text
         .lines()
-        .filter(|line| !line.contains("fe80::") && !line.contains("ff00::/8"))
+        .filter(|line| !is_links_own(line))
         .map(|line| line.trim().to_owned())
         .collect();
     lines.sort();

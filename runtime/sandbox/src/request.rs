@@ -43,12 +43,6 @@ impl Request {
         self.definition.as_deref().unwrap_or(&self.network)
     }
 
-    /// The IPAM plugin that the configuration names.
-    pub(super) fn ipam(&self) -> Option<&str> {
-        let ipam = key(&self.config, "ipam")?.as_object()?;
-        key(ipam, "type")?.as_str()
-    }
-
     /// Where the node's own configuration has `plugin` keep and read files: by the keys in `ipam` for the IPAM plugin, and by the
     /// top-level ones for another. A tenant's configuration cannot choose.
     pub(super) fn configured(&self, plugin: &str) -> Configured {
