@@ -134,7 +134,7 @@ fn execute(
                 plugin,
                 command,
                 &attachment,
-                &config,
+                config,
                 &source,
                 &bin_dirs,
             );
