@@ -2,7 +2,7 @@
 
 mod disclosure;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::Value;
 use weir_grant::link::LinkFacts;
@@ -11,7 +11,7 @@ use weir_grant::{
     VerbSet, decide,
 };
 
-use crate::audit::{Audit, Intent, Pending};
+use crate::audit::{Audit, Intent};
 use crate::outcome::{Outcome, answer_of};
 use crate::permit::Permit;
 use crate::refusal::{Denied, Refusal};
@@ -252,19 +252,13 @@ impl Gate {
         intent: Intent,
         act: impl FnOnce(&Permit<O>, &mut Option<Value>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let intended = self.audit.intend(&[(&operation, rules)], verdict, intent);
-        let pending = intended.map_err(Refusal::Unrecorded)?;
-        let start = Instant::now();
-        let mut previous = None;
-        let outcome = act(&Permit::new(operation), &mut previous);
-        let took = start.elapsed();
-        self.answer(
-            &pending,
-            &outcome,
-            took,
-            previous.filter(|_| outcome.is_ok()),
-        );
-        outcome
+        let permit = Permit::new(operation);
+        self.carry_out(
+            &[(permit.operation(), rules)],
+            verdict,
+            intent,
+            |previous| act(&permit, previous),
+        )
     }
 
     /// Does the same for several operations, each with the rules that allow it, in one step; nothing if there are none.
@@ -277,33 +271,37 @@ impl Gate {
         if operations.is_empty() {
             return Ok(());
         }
-        let all: Vec<(&O, &[String])> = operations
-            .iter()
-            .map(|(operation, rules)| (operation, rules.as_slice()))
-            .collect();
-        let intended = self.audit.intend(&all, verdict, Intent::Before);
-        let pending = intended.map_err(Refusal::Unrecorded)?;
-        let start = Instant::now();
-        let operations = operations.into_iter();
-        let permits: Vec<_> = operations
-            .map(|(operation, _)| Permit::new(operation))
-            .collect();
-        let outcome = act(&permits);
-        self.answer(&pending, &outcome, start.elapsed(), None);
-        outcome
+        let (operations, rules): (Vec<O>, Vec<Vec<String>>) = operations.into_iter().unzip();
+        let permits: Vec<Permit<O>> = operations.into_iter().map(Permit::new).collect();
+        let operations = permits.iter().map(Permit::operation);
+        let rules = rules.iter().map(Vec::as_slice);
+        let all: Vec<(&O, &[String])> = operations.zip(rules).collect();
+        self.carry_out(&all, verdict, Intent::Before, |_| act(&permits))
     }
 
-    /// Records the outcome.
-    fn answer<T, E: Outcome>(
+    /// Records the intent, acts, and records the outcome, with the former values that `act` notes if it succeeds.
+    fn carry_out<O: Operation, T, E: Outcome>(
         &mut self,
-        pending: &Pending,
-        outcome: &Result<T, E>,
-        took: Duration,
-        previous: Option<Value>,
-    ) {
-        let answer = answer_of(outcome);
-        let is_refused = matches!(outcome, Err(error) if error.is_refusal());
-        self.audit
-            .answer(pending, &answer, is_refused, took, previous.as_ref());
+        operations: &[(&O, &[String])],
+        verdict: &'static str,
+        intent: Intent,
+        act: impl FnOnce(&mut Option<Value>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let intended = self.audit.intend(operations, verdict, intent);
+        let pending = intended.map_err(Refusal::Unrecorded)?;
+        let start = Instant::now();
+        let mut previous = None;
+        let outcome = act(&mut previous);
+        let took = start.elapsed();
+        let previous = previous.filter(|_| outcome.is_ok());
+        let is_refused = matches!(&outcome, Err(error) if error.is_refusal());
+        self.audit.answer(
+            &pending,
+            &answer_of(&outcome),
+            is_refused,
+            took,
+            previous.as_ref(),
+        );
+        outcome
     }
 }
