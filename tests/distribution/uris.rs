@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::guest::granted;
-use weir_kit::{Container, Node, State, Web, assert_contains, component, weir};
+use weir_kit::{Container, Grant, Node, State, Web, assert_contains, component, weir};
 
 use crate::registry::Registry;
 use crate::text;
@@ -101,6 +101,27 @@ pub(crate) fn other(component: &[u8]) -> Vec<u8> {
     [component, &[0, 5, 4], b"more"].concat()
 }
 
+/// A third party that may change the host is listed with where it is from.
+fn check_origin(node: &Node, fetched: &Value, uri: &str) -> Result<()> {
+    let capabilities = "{ link: [{ namespace: host, kinds: [dummy], verbs: [update] }] }";
+    let grant = Grant {
+        capabilities,
+        ..Grant::nothing("labels")
+    };
+    let digest = fetched["digest"].as_str().context("a digest")?;
+    node.put_grant("labels.yaml", &grant.document(digest))?;
+    let listed = node.json(&["grants", "list", "--host"], 0)?;
+    let mut changers = listed.as_array().context("a list")?.iter();
+    let labels = changers.find(|one| one["plugin"] == "labels");
+    let origin = labels.context("the plugin")?["origin"].as_str();
+    let origin = origin.context("where it is from")?;
+    // Of an artifact, its digest is known as well.
+    let place = uri.rsplit("://").next().unwrap_or(uri);
+    let place = place.trim_end_matches(":1.2.0");
+    assert!(origin.contains(place), "{origin} is not {uri}");
+    Ok(())
+}
+
 #[test]
 fn a_plugin_is_fetched_by_each_kind_of_uri_and_then_one_as_any_other() -> Result<()> {
     let place = Place::create()?;
@@ -163,6 +184,7 @@ fn a_plugin_is_fetched_by_each_kind_of_uri_and_then_one_as_any_other() -> Result
 
         let listed = place.node.exits(&["plugin", "list"], 0)?;
         assert_contains(&listed, &[&uri]);
+        check_origin(&place.node, &fetched, &uri)?;
         place.node.weir(&["plugin", "remove", "labels"])?;
         fs::remove_file(place.node.grants().join("labels.yaml"))?;
     }

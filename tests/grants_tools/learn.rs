@@ -127,6 +127,14 @@ fn a_grant_suggested_without_reads_runs() -> Result<()> {
     let (code, checked, _) = grants(&node, &["check", "--strict"])?;
     assert_eq!(code, 3, "{checked}");
     assert_contains(&checked, &["[no-read]", "`link.get`"]);
+
+    // Nor is a capability without a rule passed over.
+    if let Some(capabilities) = spec["spec"]["capabilities"].as_object_mut() {
+        capabilities.remove("route");
+    }
+    node.put_grant("bridge.yaml", &spec.to_string())?;
+    let (_, checked, _) = grants(&node, &["check"])?;
+    assert_contains(&checked, &["[no-rule]", "`route.list`"]);
     let container = node.container()?;
     let outcome = node.run(&weir(&node, "bridge", "ADD", &container, &bridge()))?;
     let error = outcome.error();

@@ -309,9 +309,15 @@ impl FieldType for Keys {
         each_segment(wide, narrow, glob_covers)
     }
 
-    /// A single `*` asks about every key.
+    /// In a question `*` stands for several segments as well: `net.*` asks about every key below `net`.
     fn meets(value: &str, asked: &str) -> bool {
-        asked == "*" || each_segment(value, asked, globs_meet)
+        let Some(more) = segments(value).len().checked_sub(segments(asked).len()) else {
+            return false;
+        };
+        let spread = spread(asked, more);
+        spread
+            .iter()
+            .any(|asked| each_segment(value, asked, globs_meet))
     }
 
     fn points(value: &str, others: &Texts) -> Texts {
@@ -335,6 +341,23 @@ impl FieldType for Keys {
             .map(|text| (NEVER, text))
             .collect()
     }
+}
+
+/// The ways in which the `*` of a glob can stand for this many more segments in all.
+fn spread(glob: &str, more: usize) -> Vec<String> {
+    let Some((before, after)) = glob.split_once('*') else {
+        return if more == 0 {
+            vec![glob.to_owned()]
+        } else {
+            Vec::new()
+        };
+    };
+    let ways = (0..=more).flat_map(|own| {
+        let own_segments = format!("{before}*{}", ".*".repeat(own));
+        let rest = spread(after, more - own).into_iter();
+        rest.map(move |rest| format!("{own_segments}{rest}"))
+    });
+    ways.collect()
 }
 
 fn segments(key: &str) -> Vec<&str> {
@@ -567,4 +590,37 @@ fn write_path(place: StorePath<'_>, placeholder: &str) -> Texts {
         return one(placeholder);
     }
     one(place.path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wildcard_of_a_question_about_keys_stands_for_several_segments() {
+        let value = "net.ipv4.conf.*.rp_filter";
+        for asked in [
+            "*",
+            "net.*",
+            "net.ipv4.*",
+            "net.ipv4.conf.*",
+            "*rp_filter",
+            "net*rp_*",
+            "*.*",
+            "net.ipv4.conf.eth0.rp_filter",
+        ] {
+            assert!(Keys::meets(value, asked), "{asked}");
+        }
+        for asked in [
+            "net.ipv6.*",
+            "*accept_ra",
+            "net.ipv4.conf.eth0",
+            "net.ipv4.conf.*.*.rp_filter",
+            "rp_filter",
+            "*.*.*.*.*.*",
+        ] {
+            assert!(!Keys::meets(value, asked), "{asked}");
+        }
+        assert!(!Keys::meets("net.ipv4.*", "net.ipv4.conf.*.rp_filter"));
+    }
 }

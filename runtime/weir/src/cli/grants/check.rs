@@ -150,7 +150,31 @@ fn of_document(node: &KnownNode, document: &Document) -> Vec<Remark> {
         found.extend(unknown_ipam(node, section, capabilities));
     }
     found.extend(missing_reads(node, document));
+    found.extend(missing_capabilities(node, document));
     found
+}
+
+/// A remark on capabilities that the installed component imports functions of, and that have no rule.
+fn missing_capabilities(node: &KnownNode, document: &Document) -> Option<Remark> {
+    let spec = &document.spec;
+    let imports = node.imports(spec)?;
+    let has_rules = |c: &Capability| spec.sections().any(|(_, granted)| granted.has(*c));
+    let missing = imports.capabilities().filter(|c| !has_rules(c));
+    let functions = |capability: Capability| {
+        let functions = imports.functions.get(&capability).into_iter().flatten();
+        functions.map(move |function| format!("`{capability}.{function}`"))
+    };
+    let denied: Vec<String> = missing.flat_map(functions).collect();
+    (!denied.is_empty()).then(|| Remark {
+        rule: None,
+        weight: Weight::Note,
+        code: "no-rule",
+        text: format!(
+            "no rule allows anything of a capability of which plugin `{}` imports functions: every call of {} is denied",
+            spec.plugin.name,
+            joined(denied, "and")
+        ),
+    })
 }
 
 /// Remarks on capabilities in which the installed component imports functions that read, and no rule allows reading: what

@@ -7,7 +7,7 @@ use weir_files::Paths;
 use weir_grant::rule::{RuleFields, rules_of, sentence};
 use weir_grant::{Capabilities, Capability, Section, internal_grant};
 use weir_network::Settings;
-use weir_sandbox::{Catalogue, authors};
+use weir_sandbox::{Catalogue, Plugin, authors};
 
 use super::grant_state::Grant;
 use super::origin::{Whose, all_rules_of_weir};
@@ -32,6 +32,8 @@ pub(super) struct Changer {
     author: Option<String>,
     /// The digest of the component, or of the native plugin's file.
     digest: Option<String>,
+    /// The artifact or the URI that the component is from; none if it was installed from a file.
+    origin: Option<String>,
     /// The grant's name.
     grant: Option<String>,
     /// `shipped`, or the file.
@@ -66,6 +68,8 @@ fn of_grant(catalogue: &Catalogue, grant: &Grant) -> Vec<Changer> {
     let plugin = catalogue.find(grant.plugin()).ok();
     let component = plugin.as_ref().and_then(|plugin| plugin.component().ok());
     let author = component.as_deref().and_then(authors);
+    let provenance = plugin.as_ref().and_then(Plugin::provenance);
+    let origin = provenance.and_then(|p| p.origin.clone().or_else(|| p.uri.clone()));
     let digest = plugin.map(|plugin| plugin.digest.to_string());
     let sections = document.spec.sections().filter_map(|(section, rules)| {
         let networks = document.networks();
@@ -75,6 +79,7 @@ fn of_grant(catalogue: &Catalogue, grant: &Grant) -> Vec<Changer> {
             whose: Whose::of(grant.plugin()),
             author: author.clone(),
             digest: digest.clone(),
+            origin: origin.clone(),
             grant: Some(document.metadata.name.clone()),
             from: grant.loaded.origin.to_string(),
             ..Changer::on(networks.collect(), rules)
@@ -102,6 +107,7 @@ impl Changer {
             may: rules.iter().map(sentence).collect(),
             author: None,
             digest: None,
+            origin: None,
             grant: None,
             from: String::new(),
         }
@@ -146,6 +152,8 @@ pub(super) fn print_changers(changers: &[Changer]) {
             (_, Whose::Shipped) => "built in".to_owned(),
             (digest, _) => or_dash(digest.clone().unwrap_or_default()),
         };
+        let from = one.origin.iter().map(|origin| format!(" from {origin}"));
+        let component = component + &from.collect::<String>();
         let may_change = if one.capabilities.is_empty() {
             "anything".to_owned()
         } else {
