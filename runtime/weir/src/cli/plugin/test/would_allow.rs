@@ -7,6 +7,8 @@ use anyhow::Result;
 use serde::Serialize;
 use weir_files::Paths;
 use weir_grant::Capabilities;
+use weir_grant::phrase::joined;
+use weir_grant::query::Query;
 use weir_sandbox::{Loaded, deciding, survey_grants};
 
 use crate::cli::output::show;
@@ -76,7 +78,10 @@ impl InForce {
     fn one(&self, index: usize, record: &Record) -> Option<WouldAllow> {
         let operation = record.query().ok()?;
         let capabilities = self.capabilities(record);
-        let lacking = lacking_rules(&*operation, &record.subject.invocation(), &capabilities);
+        let lacking = match operation.flaw() {
+            Some(because) => Err(refused(&*operation, because)),
+            None => lacking_rules(&*operation, &record.subject.invocation(), &capabilities),
+        };
         let (rules, without_rule) = match lacking {
             Ok(rules) => (rules, Vec::new()),
             Err(without_rule) => (Vec::new(), without_rule),
@@ -97,6 +102,16 @@ impl InForce {
             grant.document.spec.capabilities.clone()
         })
     }
+}
+
+/// What weir itself refuses, whatever a rule says.
+fn refused(operation: &dyn Query, because: String) -> Vec<WithoutRule> {
+    let needs = operation.needs();
+    let needs: Vec<String> = needs.iter().map(ToString::to_string).collect();
+    vec![WithoutRule {
+        need: joined(needs, "and"),
+        because,
+    }]
 }
 
 impl WouldAllow {
