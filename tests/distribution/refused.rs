@@ -175,7 +175,7 @@ fn an_archive_that_leads_out_of_itself_writes_nothing() -> Result<()> {
     fs::rename(&index, attacked.elsewhere("index.json"))?;
     std::os::unix::fs::symlink(attacked.elsewhere("index.json"), &index)?;
     pack(&layout, &[], &archive)?;
-    attacked.does_not_load(&archive, &["`index.json` is of type Symlink"])?;
+    attacked.does_not_load(&archive, &["`index.json` is of type `Symlink`"])?;
     attacked.does_not_load(&layout, &["`index.json`"])
 }
 

@@ -108,7 +108,8 @@ async fn receive(answer: Answer, what: &'static str, limit: u64) -> Result<Optio
     }
     let headers = &answer.head.headers;
     if let Some(coding) = headers.get(CONTENT_ENCODING) {
-        let why = format!("it encodes its answer as {coding:?}, which nobody asked for");
+        let coding = coding.to_str().unwrap_or_default();
+        let why = format!("the answer is encoded as `{coding}`; weir asked for no encoding");
         return Err(Error::Protocol {
             url: shown(&answer),
             why,

@@ -44,6 +44,7 @@ mod journal;
 pub mod kubernetes;
 pub mod multus;
 mod plan;
+mod quoted;
 mod readiness;
 pub mod reference;
 pub mod report;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::quoted::quoted;
+
 /// Namespace and name of a NetworkAttachmentDefinition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Reference {
@@ -15,10 +17,10 @@ impl Reference {
     /// Both parts must be made of DNS-1123 labels. Errors: the part that is not.
     pub fn new(namespace: &str, name: &str) -> Result<Self, String> {
         if !is_label(namespace) {
-            return Err(format!("namespace {namespace:?}: {EXPECTED_LABEL}"));
+            return Err(format!("namespace {}: {EXPECTED_LABEL}", quoted(namespace)));
         }
         if !name.split('.').all(is_label) || name.len() > LONGEST_NAME {
-            return Err(format!("name {name:?}: {EXPECTED_NAME}"));
+            return Err(format!("name {}: {EXPECTED_NAME}", quoted(name)));
         }
         Ok(Self {
             namespace: namespace.to_owned(),

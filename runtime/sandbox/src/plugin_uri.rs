@@ -68,7 +68,10 @@ fn parse(text: &str) -> Result<Place, String> {
         return Err(format!("is longer than {LONGEST} bytes"));
     }
     if let Some(other) = text.chars().find(|c| !is_allowed(*c)) {
-        return Err(format!("contains {other:?}, which a URI cannot"));
+        return Err(format!(
+            "contains `{}`, which a URI cannot",
+            other.escape_debug()
+        ));
     }
     let (scheme, rest) = text.split_once("://").ok_or("is not a URI")?;
     if rest.contains(['?', '#']) {
@@ -239,10 +242,10 @@ mod tests {
             ("https://r.example/x.wasm#secret", "a fragment"),
             ("oci:///labels:1", "names no registry"),
             ("docker://", "names nothing"),
-            ("https://r.example/a b", "contains ' '"),
-            ("https://r.example/\u{e9}", "contains 'é'"),
-            ("https://r.example\\x/y", "contains '\\\\'"),
-            ("https://r.example/\n", "contains '\\n'"),
+            ("https://r.example/a b", "contains ` `"),
+            ("https://r.example/\u{e9}", "contains `é`"),
+            ("https://r.example\\x/y", "contains `\\\\`"),
+            ("https://r.example/\n", "contains `\\n`"),
         ] {
             let said = text.parse::<PluginUri>().expect_err(text);
             assert!(said.contains(why), "{text}: {said}");

@@ -126,7 +126,7 @@ fn name(entry: &Entry<'_, impl Read>) -> Result<Option<String>, String> {
         EntryType::Regular => {}
         other => {
             return Err(format!(
-                "its entry `{shown}` is of type {other:?}, and a layout has only files and directories"
+                "its entry `{shown}` is of type `{other:?}`, and a layout has only files and directories"
             ));
         }
     }

@@ -17,6 +17,7 @@ use weir_cni::Error;
 use weir_files::{Durability, Paths};
 
 use crate::codes;
+use crate::quoted::quoted;
 use crate::reference::Reference;
 
 /// The capability of a plugin that takes the path of an attachment's file (section 5.1).
@@ -138,13 +139,14 @@ fn check(info: &Value) -> Result<(), String> {
     let version = text(info, "version")?;
     if !is_version(version) {
         return Err(format!(
-            "version: expected MAJOR.MINOR.PATCH, found {version:?}"
+            "version: expected MAJOR.MINOR.PATCH, found {}",
+            quoted(version)
         ));
     }
     match info.get(kind) {
         Some(Value::Object(_)) => Ok(()),
         None if !TYPES.contains(&kind) => Ok(()),
-        None => Err(format!("{kind}: missing, and the type is {kind:?}")),
+        None => Err(format!("{kind}: missing, and the type is `{kind}`")),
         Some(_) => Err(format!("{kind}: expected a map")),
     }
 }

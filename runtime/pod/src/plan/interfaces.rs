@@ -58,7 +58,7 @@ fn free(
     Err(Error::new(
         codes::SELECTION,
         format!(
-            "network `{}`: interface: {name:?} is already the interface of {holder}",
+            "network `{}`: interface: `{name}` is already the interface of {holder}",
             network.name()
         ),
     ))

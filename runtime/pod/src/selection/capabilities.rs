@@ -6,6 +6,8 @@ use serde_json::{Map, Value};
 
 use super::keys::not;
 
+use crate::quoted::quoted;
+
 const PROTOCOLS: [&str; 3] = ["tcp", "udp", "sctp"];
 
 const RATES: [&str; 4] = ["ingressRate", "ingressBurst", "egressRate", "egressBurst"];
@@ -81,7 +83,8 @@ fn known(object: &Map<String, Value>, keys: &[&str]) -> Result<(), String> {
     let is_unknown = |key: &&String| !key.contains('.') && !keys.contains(&key.as_str());
     match object.keys().find(is_unknown) {
         Some(key) => Err(format!(
-            "{key:?} is not a key, expected {}",
+            "{} is not a key, expected {}",
+            quoted(key),
             keys.join(", ")
         )),
         None => Ok(()),

@@ -7,6 +7,7 @@ use weir_cni::{Mac, RequestedAddress, validate_interface_name};
 
 use super::MOST_ELEMENTS;
 use super::faults::Consequence;
+use crate::quoted::quoted;
 use crate::reference::Reference;
 
 /// The most characters of a value that an error repeats.
@@ -124,7 +125,7 @@ pub(super) fn not(expected: &str, value: &Value) -> String {
 
 /// A part of the annotation, as messages repeat it.
 pub(super) fn shown(text: &str) -> String {
-    shorten(format!("{text:?}"))
+    shorten(quoted(text))
 }
 
 fn shorten(text: String) -> String {

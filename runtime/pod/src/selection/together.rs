@@ -15,7 +15,7 @@ pub(super) fn check(elements: &[Option<Element>], faults: &mut Faults) {
         if let Some(name) = &element.interface {
             match interfaces.get(name) {
                 Some(other) => faults.fatal(format!(
-                    "{own}: interface: {name:?} is already that of {other}"
+                    "{own}: interface: `{name}` is already that of {other}"
                 )),
                 None => drop(interfaces.insert(name.clone(), own.clone())),
             }

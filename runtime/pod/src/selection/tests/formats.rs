@@ -55,21 +55,21 @@ fn npwg_4_1_1_what_is_no_reference_fails_the_pod() {
         ("net-a,,net-b", "element 2: is empty"),
         (
             "a/b/c",
-            r#"element 1: "a/b/c": expected [namespace/]name[@interface]"#,
+            r#"element 1: `a/b/c`: expected [namespace/]name[@interface]"#,
         ),
         (
             "net-a@eth1@eth2",
             r#"expected [namespace/]name[@interface]"#,
         ),
-        ("/net-a", r#"element 1: namespace "": expected"#),
-        ("ns/", r#"element 1: name "": expected"#),
-        ("@eth1", r#"element 1: name "": expected"#),
-        ("Net-A", r#"element 1: name "Net-A": expected lower case"#),
-        ("-net", r#"name "-net": expected"#),
-        ("net_a", r#"name "net_a": expected"#),
-        ("net a", r#"name "net a": expected"#),
-        ("../net-a", r#"namespace "..": expected"#),
-        ("a.b/net-a", r#"namespace "a.b": expected"#),
+        ("/net-a", r#"element 1: namespace ``: expected"#),
+        ("ns/", r#"element 1: name ``: expected"#),
+        ("@eth1", r#"element 1: name ``: expected"#),
+        ("Net-A", r#"element 1: name `Net-A`: expected lower case"#),
+        ("-net", r#"name `-net`: expected"#),
+        ("net_a", r#"name `net_a`: expected"#),
+        ("net a", r#"name `net a`: expected"#),
+        ("../net-a", r#"namespace `..`: expected"#),
+        ("a.b/net-a", r#"namespace `a.b`: expected"#),
         (
             r#""net-a""#,
             "a selection in JSON is a list and begins with `[`",
@@ -156,15 +156,15 @@ fn npwg_4_1_2_1_unknown_keys_without_a_period_are_ignored_and_told() {
     assert_eq!(
         selection.notes,
         [
-            format!("{place}: \"Mac\" is not a key and is ignored; did you mean mac?"),
+            format!("{place}: `Mac` is not a key and is ignored; did you mean mac?"),
             format!(
-                "{place}: \"default_route\" is not a key and is ignored; did you mean default-route?"
+                "{place}: `default_route` is not a key and is ignored; did you mean default-route?"
             ),
             format!(
-                "{place}: \"interfaceRequest\" is not a key and is ignored; did you mean interface?"
+                "{place}: `interfaceRequest` is not a key and is ignored; did you mean interface?"
             ),
-            format!("{place}: \"ip\" is not a key and is ignored; did you mean ips?"),
-            format!("{place}: \"vlan\" is not a key and is ignored"),
+            format!("{place}: `ip` is not a key and is ignored; did you mean ips?"),
+            format!("{place}: `vlan` is not a key and is ignored"),
         ]
     );
 }
@@ -238,7 +238,7 @@ fn the_default_network_is_exactly_one() {
         ("", "expected exactly one network, found 0"),
         ("[]", "expected exactly one network, found 0"),
         ("net-a,net-b", "expected exactly one network, found 2"),
-        ("Net", "element 1: name \"Net\""),
+        ("Net", "element 1: name `Net`"),
         (
             r#"[{"name": "net-a", "mac": "x"}]"#,
             "element 1 (kube-system/net-a): mac: expected",
@@ -258,5 +258,5 @@ fn the_default_network_is_exactly_one() {
 #[test]
 fn the_namespace_of_the_pod_is_checked_like_any() {
     let refused = networks("net-a", "Not A Namespace").unwrap_err();
-    assert!(refused.error.msg.contains("namespace \"Not A Namespace\""));
+    assert!(refused.error.msg.contains("namespace `Not A Namespace`"));
 }

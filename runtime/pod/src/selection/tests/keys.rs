@@ -22,15 +22,15 @@ fn npwg_4_1_2_1_1_name_is_required() {
         (r#"[{"name": ["a"]}]"#, "element 1: name: expected a string"),
         (
             r#"[{"name": "Net"}]"#,
-            "element 1: name \"Net\": expected lower case",
+            "element 1: name `Net`: expected lower case",
         ),
         (
             r#"[{"name": "ns/net"}]"#,
-            "element 1: name \"ns/net\": expected",
+            "element 1: name `ns/net`: expected",
         ),
         (
             r#"[{"name": "a"}, {"name": "a b"}]"#,
-            "element 2: name \"a b\": expected",
+            "element 2: name `a b`: expected",
         ),
     ] {
         let refused = refused(text);
@@ -56,8 +56,8 @@ fn npwg_4_1_2_1_2_namespace_is_that_of_the_object() {
     assert_eq!(other.reference.to_string(), "other-ns/net-b");
     for (namespace, expected) in [
         (json!(1), "element 1: namespace: expected a string, found 1"),
-        (json!("a.b"), "element 1: namespace \"a.b\": expected"),
-        (json!("../x"), "element 1: namespace \"../x\": expected"),
+        (json!("a.b"), "element 1: namespace `a.b`: expected"),
+        (json!("../x"), "element 1: namespace `../x`: expected"),
         (json!("x".repeat(64)), "expected at most 63"),
     ] {
         let refused = refused(&with(json!({ "namespace": namespace })));
@@ -241,7 +241,7 @@ fn npwg_4_1_2_1_5_a_name_that_is_used_already_fails_the_attachment() {
         assert_eq!(refused.consequence, PodFails, "{text}");
         assert!(
             refused.error.msg.ends_with(
-                "element 3 (my-namespace/net-a): interface: \"data0\" is already that of element 1 \
+                "element 3 (my-namespace/net-a): interface: `data0` is already that of element 1 \
                  (my-namespace/net-a)"
             ),
             "{refused:?}"

@@ -76,7 +76,7 @@ fn invalid_port_mappings_fail_the_pod() {
         ),
         (
             one(json!({ "hostIp": "10.0.0.1" })),
-            "\"hostIp\" is not a key, expected hostPort",
+            "`hostIp` is not a key, expected hostPort",
         ),
     ];
     assert_refused("portMappings", PodFails, &cases);
@@ -107,7 +107,7 @@ fn bandwidth_is_as_the_capability_has_it() {
         (json!({ "egressBurst": [] }), number),
         (
             json!({ "rate": 1 }),
-            "\"rate\" is not a key, expected ingressRate",
+            "`rate` is not a key, expected ingressRate",
         ),
     ];
     assert_refused("bandwidth", PodFails, &cases);
@@ -187,8 +187,8 @@ fn ipam_claim_reference_is_the_name_of_an_object() {
     assert_eq!(of(json!("")), None);
     assert_eq!(of(json!(null)), None);
     let cases = [
-        (json!("ns/claim"), "name \"ns/claim\": expected"),
-        (json!("Claim"), "name \"Claim\": expected"),
+        (json!("ns/claim"), "name `ns/claim`: expected"),
+        (json!("Claim"), "name `Claim`: expected"),
         (json!(1), "expected a string, found 1"),
         (json!({}), "expected a string"),
     ];

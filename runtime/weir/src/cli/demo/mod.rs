@@ -144,18 +144,26 @@ fn prove_nothing_is_left(
 ) -> Result<()> {
     for container in containers {
         let (name, links) = (container.name(), container.links()?);
-        ensure!(links == ["lo"], "container {name} still has {links:?}");
+        ensure!(
+            links == ["lo"],
+            "container {name} still has {}",
+            links.join(", ")
+        );
         report.fact(&format!("links in container {name}"), "lo");
     }
     let mut links = world.node.links()?;
     links.retain(|name| !["lo", "weir0"].contains(&name.as_str()));
-    ensure!(links.is_empty(), "the node still has {links:?}");
+    ensure!(links.is_empty(), "the node still has {}", links.join(", "));
     report.fact(
         "links on the node",
         "lo, and weir0: the network's bridge stays for the next container",
     );
     let leases = world.leases("demo")?;
-    ensure!(leases.is_empty(), "there are still leases: {leases:?}");
+    ensure!(
+        leases.is_empty(),
+        "there are still leases: {}",
+        leases.join(", ")
+    );
     report.fact("leases", "none");
     Ok(())
 }
