@@ -58,10 +58,10 @@ fn files_below(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        match entry.file_type()?.is_dir() {
-            true if entry.file_name() == "target" => {}
-            true => files.extend(files_below(&entry.path())?),
-            false => files.push(entry.path()),
+        if !entry.file_type()?.is_dir() {
+            files.push(entry.path());
+        } else if entry.file_name() != "target" {
+            files.extend(files_below(&entry.path())?);
         }
     }
     Ok(files)
@@ -112,21 +112,23 @@ fn is_read(document: &Value) -> bool {
 fn whole() -> Value {
     json!({
         "link": [{ "namespace": "host", "kinds": ["veth"], "names": ["a*", "[a-z]?", "{ifname}x"],
-                   "verbs": ["create", "read", "update", "delete"] }, {}],
+                   "verbs": ["create", "read", "update", "delete"] },
+                 { "namespace": "host", "attributes": ["up", "mtu"], "owners": ["network", "attachment"], "verbs": ["update"] }, {}],
         "address": [{ "namespace": "container", "links": ["lo"], "kinds": ["bridge"],
                       "addresses": ["10.0.0.0/8", "fd00::/8", "::/0", "::ffff:10.0.0.0/104", "1:2:3:4:5:6:7:8/128"],
-                      "verbs": ["create", "read", "delete"] }],
-        "route": [{ "namespace": "host", "links": ["lo"], "destinations": ["0.0.0.0/0"],
+                      "verbs": ["create", "read", "delete"] },
+                    { "namespace": "host", "owners": ["network"], "overlaps": ["network", "attachment"], "verbs": ["create"] }],
+        "route": [{ "namespace": "host", "owners": ["attachment"], "overlaps": ["network"], "verbs": ["create"] }, { "namespace": "host", "links": ["lo"], "destinations": ["0.0.0.0/0"],
                     "tables": [0, 254, 4294967295u32], "verbs": ["create", "read", "update", "delete"] }],
         "policy-rule": [{ "namespace": "host", "families": ["ipv4", "ipv6"], "sources": ["10.1.2.3/32"],
                    "tables": [100], "priorities": [1, "100-4294967295"],
                    "verbs": ["create", "read", "delete"] }],
-        "neighbour": [{ "namespace": "host", "links": ["lo"], "addresses": ["10.0.0.0/8"],
+        "neighbour": [{ "namespace": "host", "owners": ["network"], "verbs": ["create"] }, { "namespace": "host", "links": ["lo"], "addresses": ["10.0.0.0/8"],
                         "verbs": ["create", "read", "delete", "announce"] }],
-        "traffic": [{ "namespace": "host", "links": ["lo"], "kinds": ["ifb"],
+        "traffic": [{ "namespace": "host", "owners": ["network"], "verbs": ["create"] }, { "namespace": "host", "links": ["lo"], "kinds": ["ifb"],
                       "disciplines": ["tbf", "htb", "ingress", "clsact", "mirred"],
                       "verbs": ["create", "read", "delete"] }],
-        "firewall": [{ "namespace": "host",
+        "firewall": [{ "namespace": "host", "statements": ["dnat"], "owners": ["network"], "ports": [80, "8080-8090"], "verbs": ["write"] }, { "namespace": "host",
                        "families": ["ip", "ip6", "inet", "arp", "bridge", "netdev"],
                        "hooks": ["prerouting", "input", "forward", "output", "postrouting", "ingress", "egress"],
                        "statements": ["accept", "drop", "return", "jump", "goto", "verdict-map", "masquerade",
@@ -137,20 +139,40 @@ fn whole() -> Value {
         "conntrack": [{ "namespace": "host", "protocols": ["tcp", "udp", "sctp"],
                         "ports": [0, 65535, "53", "30000-32767"], "verbs": ["delete"] }],
         "sysctl": [{ "namespace": "host", "keys": ["net.ipv4.conf.{ifname}.*"], "values": ["1"],
-                     "verbs": ["read", "write"] }],
+                     "verbs": ["read", "write"] },
+                   { "namespace": "host", "owners": ["network"], "verbs": ["write"] }],
         "store": [{ "directories": ["/var/lib/cni", "/..a/b.."], "verbs": ["read", "write"] },
                   { "files": ["/etc/resolv.conf"] }],
-        "device": [{ "links": ["ens*"], "pci": ["0000:03:00.?"], "verbs": ["read"] }],
+        "device": [{ "links": ["ens*"], "pci": ["0000:03:00.?"], "auxiliary": ["mlx5_core.sf.*"], "verbs": ["read"] }],
         "packet": [{ "links": ["{ifname}"], "protocols": ["udp", "raw"], "ports": [68], "remotes": [67],
                      "ethertypes": [2048], "verbs": ["open"] }],
         "ipam": ["host-local", "dhcp"],
     })
 }
 
+/// Fails unless [`whole`] has each key of each rule that the schema has.
+fn assert_whole() -> Result<()> {
+    let (schema, whole) = (schema()?, whole());
+    for (capability, rules) in whole.as_object().context("capabilities")? {
+        let rule = format!("/$defs/Capabilities/properties/{capability}/items/$ref");
+        let Some(rule) = schema.pointer(&rule).and_then(Value::as_str) else {
+            continue;
+        };
+        let keys = schema.pointer(&format!("{}/properties", rule.trim_start_matches('#')));
+        let keys = keys.and_then(Value::as_object).context("keys")?;
+        let rules = rules.as_array().context("rules")?;
+        let lacks = |key: &&String| rules.iter().all(|rule| rule.get(key).is_none());
+        let left_out: Vec<&String> = keys.keys().filter(lacks).collect();
+        assert!(left_out.is_empty(), "{capability}: {left_out:?}");
+    }
+    Ok(())
+}
+
 #[test]
 fn the_schema_has_every_key_and_every_value() -> Result<()> {
     let validator = validator()?;
     let limits = json!({ "memory": "1.5 GiB", "time": "1m", "calls": 1, "changes": 1, "transfer": "512", "log": "64KiB" });
+    assert_whole()?;
     let whole = document(&whole(), &limits);
     assert!(is_read(&whole));
     if let Err(error) = validator.validate(&whole) {
@@ -275,12 +297,9 @@ fn refused_rules(validator: &Validator, capability: &str) -> Result<()> {
         "create", "read", "update", "delete", "write", "announce", "open", "run",
     ];
     let whole = whole();
-    let has: Vec<&str> = whole[capability][0]["verbs"]
-        .as_array()
-        .context("verbs")?
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
+    let rules = whole[capability].as_array().context("rules")?.iter();
+    let verbs = rules.filter_map(|rule| rule["verbs"].as_array());
+    let has: Vec<&str> = verbs.flatten().filter_map(Value::as_str).collect();
     let mut rules = vec![
         json!({ "colour": "red" }),
         json!("all"),
