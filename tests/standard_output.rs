@@ -228,7 +228,7 @@ fn a_reader_that_has_ended_ends_quietly() -> Result<()> {
     assert_eq!(
         fs::read_dir(case.temporary())?.count(),
         0,
-        "throw-away nodes leave nothing"
+        "temporary nodes leave nothing"
     );
     Ok(())
 }

@@ -51,11 +51,13 @@ impl Finished {
     fn is_new(path: &Path, new: &str) -> Result<bool> {
         let content =
             fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-        match content == new {
-            true => Ok(true),
-            false if content == OLD => Ok(false),
-            false => bail!("{} is neither old nor new", path.display()),
-        }
+        let is_new = content == new;
+        ensure!(
+            is_new || content == OLD,
+            "{} is neither old nor new",
+            path.display()
+        );
+        Ok(is_new)
     }
 
     fn check_killed(&self, machine: &Machine) -> Result<()> {

@@ -21,7 +21,7 @@ const DIRECTORY: &str = "WEIR_GRANTS_USED";
 /// The name of a test program inside the virtual machine, which hands its records out.
 const IN_MACHINE: &str = "test";
 
-/// How a line begins that the virtual machine hands out on standard error.
+/// The beginning of the lines that the virtual machine writes to standard error.
 const HANDED_OUT: &str = "grants-used: ";
 
 /// Whether this test program's operations are recorded, reads as well: where somebody gathers them.

@@ -15,7 +15,7 @@
 //! - No packet is sent. Connections are never tracked: a deletion is recorded in [`State::forgotten`].
 //! - An index is not used again, and is no other link's in the other namespace either.
 //! - Duplicate address detection is over at once, and links have no addresses in `fe80::/10` of their own.
-//! - A wait that would be waited for is over its time at once.
+//! - A wait whose condition does not hold times out at once.
 //! - Routes are looked up without policy rules.
 //! - An update of a link that is refused changes nothing, where the kernel may have changed a part.
 //! - Rules are not compiled, the types of elements are not checked, and ranges of a set may overlap.

@@ -93,14 +93,11 @@ pub fn check<C>(request: &Request<C>, previous: &AddResult, host: &Link) -> Resu
         .ok_or_else(|| wrong("no ifb of the attachment is among the interfaces of prevResult"))?;
     let ifb = check::interface(interface, Namespace::Host, KIND)?;
     let name = &ifb.name;
-    match ifb.up {
-        true if ifb.mtu == host.mtu => Ok(ifb),
-        true => Err(wrong(format!(
-            "interface `{name}`: expected MTU {}, found {}",
-            host.mtu, ifb.mtu
-        ))),
-        false => Err(wrong(format!("interface `{name}` is down"))),
+    if !ifb.up {
+        return Err(wrong(format!("interface `{name}` is down")));
     }
+    check::property(&ifb, "MTU", host.mtu, ifb.mtu)?;
+    Ok(ifb)
 }
 
 /// Removes ifbs from the host.

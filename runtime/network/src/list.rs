@@ -362,7 +362,7 @@ fn last(made: &[Option<AddResult>]) -> Option<&AddResult> {
     made.last()?.as_ref()
 }
 
-/// What a DEL owes for a list of which a plugin failed: up to a failing native plugin, or those before the one that failed.
+/// The plugins that DEL must still run after one failed: up to a failing native plugin, or those before the one that failed.
 fn of_network(RolledBack { error, at, left }: RolledBack) -> AddFailed {
     let owed = match left.last() {
         None => 0,

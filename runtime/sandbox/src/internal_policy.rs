@@ -66,7 +66,7 @@ pub fn own_digest() -> Result<Digest, Error> {
     });
     digest.clone().map_err(|why| {
         Error::io_failure(format!(
-            "`{PROGRAM}` cannot be read, whose digest the audit log tells: {why}"
+            "cannot read `{PROGRAM}` to record its digest in the audit log: {why}"
         ))
     })
 }

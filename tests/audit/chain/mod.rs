@@ -242,7 +242,10 @@ fn records_that_come_later_are_chained() -> Result<()> {
     fs::write(&spool, &kept)?;
     let waiting = "note: 4 lines in `";
     let said = || -> Result<String> { Ok(String::from_utf8(chained.run(&["verify"])?.stdout)?) };
-    assert_contains(&said()?, &[waiting, "in no chain until the next call"]);
+    assert_contains(
+        &said()?,
+        &[waiting, "the next call of weir adds them to the chain"],
+    );
     chained.invoke("next")?;
     assert_lacks(&said()?, &[waiting]);
     assert!(fs::read_to_string(chained.log())?.contains(&kept));

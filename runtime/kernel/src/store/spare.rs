@@ -2,7 +2,7 @@
 //!
 //! `put` over an existing key swaps two names with `RENAME_EXCHANGE`: the key gets the file with the
 //! new value, and the file with the old value becomes the spare, in which the next value is
-//! written. ext4 makes a rename *over* a file wait for the disk, and an exchange not.
+//! written. On ext4, renaming over a file waits for the disk; an exchange does not.
 //!
 //! A reader sees a whole value, with the lock or without it: a spare is written only while nobody has it open, for which
 //! a write lease (fcntl(2), `F_SETLEASE`) stands, and never while it has a second name. `docs/decisions/0037-store-index.md`

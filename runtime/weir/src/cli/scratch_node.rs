@@ -1,4 +1,4 @@
-//! A throw-away node: user, mount and network namespaces with a root directory for weir, which all end with the process.
+//! A temporary node: user, mount and network namespaces with a root directory for weir, which all end with the process.
 //! Plugins run there for a demonstration, for a test, or to see what they do.
 //!
 //! ```text
@@ -29,7 +29,7 @@ pub struct ScratchNode {
 }
 
 impl ScratchNode {
-    /// Enters new namespaces for `command`, which errors name. The process must have one thread, and stays on the throw-away
+    /// Enters new namespaces for `command`, which errors name. The process must have one thread, and stays on the temporary
     /// node until it ends.
     ///
     /// The network namespace has only a loopback interface, the mounts are private, and weir's root is an empty file system
@@ -108,7 +108,7 @@ impl Drop for ScratchNode {
     }
 }
 
-/// A container of a throw-away node, which is only a network namespace.
+/// A container of a temporary node, which is only a network namespace.
 pub struct Container {
     name: String,
     netns: PathBuf,

@@ -1,6 +1,6 @@
 //! Standard output, whose failure is reported once, when the command has ended.
 //!
-//! A command continues if nothing can be written any more, so that it finishes its work: it removes a throw-away node, or
+//! A command continues if nothing can be written any more, so that it finishes its work: it removes a temporary node, or
 //! finds an answer. The failure is kept, and nothing is written after it.
 
 use std::fmt;

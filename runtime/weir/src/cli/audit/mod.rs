@@ -58,7 +58,7 @@ pub struct Arguments {
     summary: bool,
     /// Print the rules of the grants in force that allowed nothing that was recorded, instead of records.
     ///
-    /// Of the filters it takes those for the plugin and the time.
+    /// Only the filters for the plugin and the time apply.
     #[arg(long, conflicts_with_all = ["summary", "html", "follow", "container_id", "ifname", "network", "capability",
         "operation", "command", "verdict", "denied", "severity"])]
     unused: bool,

@@ -35,7 +35,7 @@ pub enum Command {
     Explain(explain::Arguments),
     /// Tell which plugins may do something, by which rules and under which conditions.
     Who(who::Arguments),
-    /// Run a plugin in throw-away namespaces where all is allowed, and print what it did.
+    /// Run a plugin in temporary namespaces where everything is allowed, and print what it did.
     Learn(learn::Arguments),
     /// Print the smallest grant that covers what was recorded, to review.
     Suggest(suggest::Arguments),

@@ -109,7 +109,7 @@ pub struct NodeArguments {
     /// The authorities of the servers of the list, as PEM [default: those that the system trusts].
     #[arg(long, value_name = "FILE", requires = "plugin_list")]
     pub plugin_ca_file: Option<PathBuf>,
-    /// The name of the pod that installs, which gets an annotation with what came of the list.
+    /// The name of the pod that installs. weir annotates it with the outcome for each plugin of the list.
     #[arg(long, value_name = "NAME", requires = "pod_namespace")]
     pub pod_name: Option<String>,
     /// The namespace of that pod.

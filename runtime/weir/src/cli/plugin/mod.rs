@@ -60,7 +60,7 @@ pub enum Command {
     New(new::Arguments),
     /// Make a component of the module that Go builds of a plugin.
     Component(component::Arguments),
-    /// Run a component in throw-away namespaces, without root, and show what it does and leaves.
+    /// Run a component in temporary namespaces, without root, and show what it does and leaves.
     Test(test::Arguments),
 }
 

@@ -161,7 +161,7 @@ fn is_open(operation: &dyn Query) -> bool {
     needs.is_empty() || drafts.any(|draft| !draft.open.is_empty())
 }
 
-/// What is said to be wholly new is, and what is said to be possible with one is what the other refuses.
+/// What a comparison calls new is allowed by the second grant alone.
 #[test]
 fn what_a_comparison_calls_wholly_new_was_not_allowed() {
     let compared = std::cell::Cell::new(0);

@@ -245,6 +245,6 @@ fn waiting(paths: &Paths) -> Option<String> {
     (lines > 0).then(|| {
         let lines = counted(lines as u64, "line");
         let shown = spool.display();
-        format!("{lines} in `{shown}` were written when the log could not be, and are in no chain until the next call of weir adds them")
+        format!("{lines} in `{shown}` were kept while the log could not be written; the next call of weir adds them to the chain")
     })
 }

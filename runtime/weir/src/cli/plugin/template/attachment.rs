@@ -1,4 +1,4 @@
-//! Runs the component in throw-away namespaces, under its grant, without root, by `weir plugin test`.
+//! Runs the component in temporary namespaces, under its grant, without root, by `weir plugin test`.
 //!
 //! The variable `WEIR` names weir's binary; the default is the one in `PATH`.
 

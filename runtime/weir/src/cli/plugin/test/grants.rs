@@ -18,7 +18,7 @@ use crate::cli::output::show;
 /// The grant of a project is beside its test configuration.
 const GRANT: &str = "grant.yaml";
 
-/// Those that are put in force on the throw-away node. The others there are the shipped ones.
+/// Those that are put in force on the temporary node. The others there are the shipped ones.
 #[derive(Clone)]
 pub struct Grants {
     /// The component's name as a plugin.

@@ -1,4 +1,4 @@
-//! `weir plugin test`: runs a component in throw-away namespaces, under its grant, and shows what it did and left there.
+//! `weir plugin test`: runs a component in temporary namespaces, under its grant, and shows what it did and left there.
 
 mod attached;
 mod expect;

@@ -1,4 +1,4 @@
-//! The state of a throw-away node and a container at one moment: links, routes, rules, files.
+//! The state of a temporary node and a container at one moment: links, routes, rules, files.
 
 use std::collections::BTreeMap;
 use std::iter::repeat_n;
