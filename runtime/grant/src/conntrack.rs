@@ -79,17 +79,16 @@ impl Act for Delete {
     fn act(&self) -> String {
         let filter = &self.filter;
         let port = match filter.port {
-            Some(port) => format!("port {port}"),
-            None => "every port".to_owned(),
+            Some(port) => format!("{} port {port}", filter.protocol),
+            None => format!("every {} port", filter.protocol),
         };
         let destination = filter.destination.map(|address| format!(" of {address}"));
         let answering = filter
             .reply_source
             .map(|address| format!(", answered by {address},"));
         format!(
-            "delete the tracked {} connections to {} {port}{}{} in {}",
+            "delete the tracked {} connections to {port}{}{} in {}",
             filter.family,
-            filter.protocol,
             destination.unwrap_or_default(),
             answering.unwrap_or_default(),
             self.namespace
@@ -176,9 +175,9 @@ mod tests {
     }
 
     /// What [`delete`] does, in words.
-    fn words(protocol: &str, port: &str, namespace: &str) -> String {
+    fn words(port: &str, namespace: &str) -> String {
         format!(
-            "delete the tracked ipv4 connections to {protocol} {port}, answered by 10.0.0.2, in {namespace}"
+            "delete the tracked ipv4 connections to {port}, answered by 10.0.0.2, in {namespace}"
         )
     }
 
@@ -195,14 +194,14 @@ mod tests {
 
     #[test]
     fn each_field_counts() {
-        let on = |port: &str| words("udp", &format!("port {port}"), "host");
+        let on = |port: &str| words(&format!("udp port {port}"), "host");
         for port in [52, 54, 29999, 32768] {
             let expected = denied(&on(&port.to_string()), Some("conntrack[0]: ports"));
             let operation = delete(Protocol::Udp, Some(port));
             assert_eq!(decision(PORTMAP, &operation), expected);
         }
         let expected = denied(
-            &words("tcp", "port 53", "host"),
+            &words("tcp port 53", "host"),
             Some("conntrack[0]: protocols"),
         );
         assert_eq!(
@@ -212,7 +211,7 @@ mod tests {
         let mut inside = delete(Protocol::Udp, Some(53));
         inside.namespace = Namespace::Container;
         let expected = denied(
-            &words("udp", "port 53", "container"),
+            &words("udp port 53", "container"),
             Some("conntrack[0]: namespace"),
         );
         assert_eq!(decision(PORTMAP, &inside), expected);
@@ -229,7 +228,7 @@ mod tests {
     /// A filter without a port reaches every port: a rule that names ports does not allow it.
     #[test]
     fn every_port_is_more_than_some_ports() {
-        let act = words("udp", "every port", "host");
+        let act = words("every udp port", "host");
         let expected = denied(&act, Some("conntrack[0]: ports"));
         assert_eq!(decision(PORTMAP, &delete(Protocol::Udp, None)), expected);
     }

@@ -49,7 +49,7 @@ fn what_has_no_namespace() {
     does(
         "conntrack.delete",
         json!({ "namespace": "host", "family": "ipv4", "protocol": "tcp" }),
-        "delete the tracked ipv4 connections to tcp every port in host",
+        "delete the tracked ipv4 connections to every tcp port in host",
         ReachesOthers,
     );
     does(

@@ -170,9 +170,9 @@ fn missing_capabilities(node: &KnownNode, document: &Document) -> Option<Remark>
         weight: Weight::Note,
         code: "no-rule",
         text: format!(
-            "no rule allows anything of a capability of which plugin `{}` imports functions: every call of {} is denied",
-            spec.plugin.name,
-            joined(denied, "and")
+            "no rule covers {}, which plugin `{}` imports: every call is denied",
+            joined(denied, "and"),
+            spec.plugin.name
         ),
     })
 }
