@@ -53,7 +53,7 @@ fn what_a_user_wrote_reaches_no_terminal() {
     for text in [
         "net\u{1b}[2J",
         "net-a@\u{7}:",
-        "[{\"name\": `net-a`, \"mac\": \"\\u001b[2J\"}]",
+        "[{\"name\": \"net-a\", \"mac\": \"\\u001b[2J\"}]",
         "[{\"name\": \"\\u001b[2J\"}]",
     ] {
         let error = refused(text).error;
