@@ -14,6 +14,7 @@ mod grants;
 mod install;
 mod net;
 mod node_networks;
+mod number;
 pub mod output;
 mod outside;
 mod plugin;

@@ -10,8 +10,8 @@ use weir_grant::Severity;
 use super::acts::Act;
 use super::count::Count;
 use super::tally::{PluginTally, Tally};
-use super::text::{counted, number};
 use super::time;
+use crate::cli::number::{counted, number};
 use crate::cli::output::{Format, print_line, say};
 use crate::cli::record::not_records;
 

@@ -7,6 +7,7 @@ use weir_cni::Error;
 use weir_grant::document::Digest;
 use weir_sandbox::{Kept, Listed, Loaded, Plugin, Provenance, Sandbox, survey_grants};
 
+use crate::cli::number::counted;
 use crate::cli::output::{Answer, Format, say};
 
 #[skip_serializing_none]
@@ -138,10 +139,7 @@ fn print(line: &Line) {
 }
 
 fn print_kept(kept: &KeptLine) {
-    let attachments = match kept.attachments {
-        1 => "1 attachment".to_owned(),
-        many => format!("{many} attachments"),
-    };
+    let attachments = counted(kept.attachments as u64, "attachment");
     print_under("kept", &format!("{} for {attachments}", kept.digest));
     let version = kept.provenance.as_ref().and_then(|p| p.version.as_deref());
     let lines = [

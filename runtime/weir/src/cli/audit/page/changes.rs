@@ -7,8 +7,8 @@ use weir_host::printable;
 use super::columns;
 use super::denials::in_code;
 use crate::cli::audit::changes::{Change, Changes};
-use crate::cli::audit::text::counted;
 use crate::cli::audit::time;
+use crate::cli::number::counted;
 
 /// The most rows; the others are only counted.
 const MOST_ROWS: usize = 12;

@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 
 use crate::cli::audit::tally::Tally;
-use crate::cli::audit::text::{counted, number};
 use crate::cli::audit::time;
 use crate::cli::audit::timeline::{Columns, Counts};
+use crate::cli::number::{counted, number};
 
 const MOST_COLUMNS: usize = 90;
 const MOST_TICKS: usize = 7;

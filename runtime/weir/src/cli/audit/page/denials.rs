@@ -8,8 +8,8 @@ use super::columns;
 use super::reach::reach;
 use crate::cli::audit::count::Use;
 use crate::cli::audit::tally::{Denial, PluginTally, Tally};
-use crate::cli::audit::text::number;
 use crate::cli::audit::time;
+use crate::cli::number::number;
 
 /// The most rows that stay on one sheet of paper.
 const FEW_DENIALS: usize = 18;

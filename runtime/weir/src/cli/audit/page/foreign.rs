@@ -10,8 +10,8 @@ use super::denials::{in_code, when};
 use super::reach::reach;
 use super::{Plugin, columns};
 use crate::cli::audit::acts::{Act, Acts};
-use crate::cli::audit::text::{counted, number};
 use crate::cli::grants::check::{KnownNode, of_grant};
+use crate::cli::number::{counted, number};
 use crate::cli::policy::lint::{Remark, Weight};
 
 /// The most rows of a plugin on the page's first sheet; the others are below it, with the plugin.

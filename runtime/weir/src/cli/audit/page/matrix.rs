@@ -8,7 +8,7 @@ use super::Plugin;
 use crate::cli::audit::count::Count;
 use crate::cli::audit::filter::Filter;
 use crate::cli::audit::rules::{self, Extent};
-use crate::cli::audit::text::number;
+use crate::cli::number::number;
 use crate::cli::output::capability_words;
 
 pub fn section(plugins: &[Plugin<'_>], filter: &Filter) -> Markup {

@@ -25,10 +25,10 @@ use weir_host::printable;
 use super::acts::Act;
 use super::filter::Filter;
 use super::tally::{PluginTally, Tally};
-use super::text::{counted, number};
 use super::time;
 use super::verify::Chain;
 use crate::cli::grants::grant_state::{self, Grant};
+use crate::cli::number::{counted, number};
 
 const STYLE: &str = include_str!("style.css");
 

@@ -10,9 +10,9 @@ use super::{Plugin, columns};
 use crate::cli::audit::count::{Count, Use};
 use crate::cli::audit::rules::{self, Rule};
 use crate::cli::audit::tally::PluginTally;
-use crate::cli::audit::text::{counted, number};
 use crate::cli::audit::time;
 use crate::cli::grants::grant_state::Grant;
+use crate::cli::number::{counted, number};
 
 /// The most rules of a section that stays on one sheet of paper.
 const FEW_RULES: usize = 9;

@@ -13,7 +13,7 @@ use weir_gate::chain::{ChainLine, Step, Walk};
 use super::NodeHead;
 use super::line::read_line;
 use super::report::{End, Finding, Report, What};
-use crate::cli::audit::text::counted;
+use crate::cli::number::counted;
 
 /// A chain line that was stored elsewhere. Other members of its JSON are ignored.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -20,7 +20,7 @@ use weir_gate::{Head, Receiver};
 use weir_grant::phrase::joined;
 use weir_network::Settings;
 
-use super::text::counted;
+use crate::cli::number::counted;
 use crate::cli::output::{Answer, Format};
 pub use compare::Checkpoint;
 use compare::Wanted;

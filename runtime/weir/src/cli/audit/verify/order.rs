@@ -7,7 +7,7 @@ use weir_gate::chain::ChainLine;
 
 use super::report::{Finding, Report, What};
 use super::scan::Segment;
-use crate::cli::audit::text::counted;
+use crate::cli::number::counted;
 
 /// Follows the chain through the segments, in whichever file it continues. What does not follow is a finding. `log` is the
 /// position of the node's log among the files. Returns the first chain line and the last.

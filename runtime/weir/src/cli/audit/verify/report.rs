@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_with::skip_serializing_none;
 
-use crate::cli::audit::text::{counted, number};
+use crate::cli::number::{counted, number};
 use crate::cli::output::{print_line, say};
 
 #[skip_serializing_none]

@@ -10,7 +10,7 @@ use super::compare::Wanted;
 use super::line::read_line;
 use super::numbers::{Numbers, Position};
 use super::report::{FileReport, Finding, Lines, Report, What};
-use crate::cli::audit::text::counted;
+use crate::cli::number::counted;
 
 /// Consecutive chain lines of a file, and what they cover.
 pub struct Segment {
