@@ -129,12 +129,12 @@ impl Sandbox {
         role: Role,
         latest: Instant,
     ) -> Result<Option<AddResult>, Error> {
-        let found = self.find_version(name, request);
-        let plugin = found.map_err(|error| self.refused(name, None, request, error))?;
+        let Admitted {
+            plugin,
+            grant,
+            code,
+        } = self.find_admitted(name, request, latest)?;
         let refused = |error| self.refused(name, Some(&plugin.digest), request, error);
-        let (grant, code) = self.admit(&plugin, request).map_err(refused)?;
-        self.check_audit_log(request.command)?;
-        self.note(&plugin, request)?;
         let own = Instant::now() + grant.limits.time;
         let from = LimitsFrom {
             grant: Some(grant.origin.clone()),
@@ -156,6 +156,35 @@ impl Sandbox {
         Attached::of(&self.paths.plugins(), plugin)
     }
 
+    /// The plugin for a request, if it may run. For ADD its version is noted; if it was replaced before that, the new one is found.
+    ///
+    /// Errors: why it does not run; code 11 if it was replaced again and again until `latest`.
+    fn find_admitted(
+        &self,
+        name: &str,
+        request: &Request,
+        latest: Instant,
+    ) -> Result<Admitted, Error> {
+        loop {
+            let found = self.find_version(name, request);
+            let plugin = found.map_err(|error| self.refused(name, None, request, error))?;
+            let (grant, code) = (self.admit(&plugin, request))
+                .map_err(|error| self.refused(name, Some(&plugin.digest), request, error))?;
+            self.check_audit_log(request.command)?;
+            if self.note(&plugin, request)? {
+                return Ok(Admitted {
+                    plugin,
+                    grant,
+                    code,
+                });
+            }
+            if Instant::now() >= latest {
+                let what = format!("plugin `{name}` was replaced again and again");
+                return Err(Error::try_again_later(what));
+            }
+        }
+    }
+
     /// The plugin for a request: for DEL and CHECK the version that made the attachment, if that is kept and still has a grant.
     fn find_version(&self, name: &str, request: &Request) -> Result<Plugin, Error> {
         let current = self.catalogue.find(name)?;
@@ -169,24 +198,22 @@ impl Sandbox {
         Ok(kept.unwrap_or(current))
     }
 
-    /// Notes which version of an installed plugin makes an attachment, so that it is kept. Errors: code 5; code 11 if the plugin was
-    /// replaced just now.
-    fn note(&self, plugin: &Plugin, request: &Request) -> Result<(), Error> {
+    /// Notes which version of an installed plugin makes an attachment, so that it is kept. False if it was replaced before that:
+    /// this version may be gone. Errors: code 5.
+    fn note(&self, plugin: &Plugin, request: &Request) -> Result<bool, Error> {
         if plugin.is_built_in() || request.command != Command::Add {
-            return Ok(());
+            return Ok(true);
         }
         let name = &plugin.name;
         let noted = self.attached(name).note(&plugin.digest, request);
         noted.map_err(|e| {
             Error::io_failure(format!("plugin `{name}`: its version cannot be noted: {e}"))
         })?;
-        // Whoever replaced it before that has not kept this version.
-        if self.catalogue.find(name)?.digest == plugin.digest {
-            return Ok(());
+        let is_current = self.catalogue.find(name)?.digest == plugin.digest;
+        if !is_current {
+            self.forget(plugin, request, false);
         }
-        self.forget(plugin, request, false);
-        let what = format!("plugin `{name}` was replaced just now");
-        Err(Error::try_again_later(what))
+        Ok(is_current)
     }
 
     /// Removes the note about an attachment that is gone, or was not made.
@@ -303,6 +330,14 @@ impl Sandbox {
             ipam: role.ipam(request, deadline),
         }))
     }
+}
+
+/// A plugin that may run for a request.
+struct Admitted {
+    plugin: Plugin,
+    grant: Granted,
+    /// The bytes of memory that its code takes.
+    code: usize,
 }
 
 /// Fails if a plugin's code alone takes more memory than the grant allows.
