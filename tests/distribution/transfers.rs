@@ -184,13 +184,18 @@ fn a_proposed_grant_comes_beside_the_plugin_and_is_not_in_force() -> Result<()> 
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert_contains(&shown, &["proposes", "kind: PluginGrant"]);
 
-    // A component that cannot be written leaves no proposal either.
+    // A component that cannot be written leaves no proposal either, or the one that was there.
     fs::create_dir(case.user.file("directory"))?;
-    let error =
-        case.user
-            .failure(&["plugin", "pull", &case.reference, "directory", "--replace"])?;
-    assert_contains(&error, &["write `directory`"]);
-    assert!(!case.user.file("directory.grant.yaml").exists());
+    let proposal = case.user.file("directory.grant.yaml");
+    for former in [None, Some("former")] {
+        former
+            .map(|former| fs::write(&proposal, former))
+            .transpose()?;
+        let pull = ["plugin", "pull", &case.reference, "directory", "--replace"];
+        let error = case.user.failure(&pull)?;
+        assert_contains(&error, &["write `directory`"]);
+        assert_eq!(fs::read_to_string(&proposal).ok().as_deref(), former);
+    }
 
     // Another artifact without one does not leave this proposal beside another component.
     let bare = case.registry.reference("plugins/labels:1.3.0");

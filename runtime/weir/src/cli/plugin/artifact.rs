@@ -1,20 +1,17 @@
 //! An artifact that came from a registry or a layout: what it says of itself, whether it is a plugin, and its files.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, Permissions};
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use serde::Serialize;
-use tempfile::{Builder, NamedTempFile};
 use weir_distribution::{Artifact, Description, GRANT};
 use weir_grant::Capability;
 use weir_sandbox::{Inspection, Sandbox, parse_grant};
 use weir_signature::Admitted;
 
 use super::arrival::{Arrival, origin_beside, signature_beside};
+use super::staged::write_all;
 use crate::cli::output::{capability_words, print_list, say, show};
 
 /// What an artifact says of itself.
@@ -152,17 +149,13 @@ impl Files {
         }
         let signature = arrival.signature(admitted);
         let origin = serde_json::to_vec_pretty(&arrival.origin)?;
-        if signature.is_none() && replace && signature_file.exists() {
-            let removed = fs::remove_file(&signature_file);
-            removed.with_context(|| format!("remove `{}`", signature_file.display()))?;
-        }
         let contents = [
-            grant.map(|grant| (&grant_file, grant)),
-            signature.map(|signature| (&signature_file, signature)),
-            Some((&origin_file, &origin[..])),
-            Some((&component.to_owned(), &artifact.component[..])),
+            (&grant_file, grant),
+            (&signature_file, signature),
+            (&origin_file, Some(&origin[..])),
+            (&component.to_owned(), Some(&artifact.component[..])),
         ];
-        write_all(contents.into_iter().flatten(), replace)?;
+        write_all(&contents, replace)?;
         Ok(Self {
             component: component.to_owned(),
             grant: grant.is_some().then(|| grant_file.clone()),
@@ -202,55 +195,6 @@ fn beside(component: &Path) -> [PathBuf; 3] {
     ]
 }
 
-/// Writes all files, or none.
-fn write_all<'a>(
-    files: impl Iterator<Item = (&'a PathBuf, &'a [u8])>,
-    replace: bool,
-) -> Result<()> {
-    let staged: Vec<_> = files
-        .map(|(file, content)| Ok((file, stage(file, content)?)))
-        .collect::<Result<_>>()?;
-    let mut written = Vec::new();
-    for (file, staged) in staged {
-        if let Err(error) = settle(staged, file, replace) {
-            // Written just now, for nothing. The error says why.
-            for file in written {
-                let _ = fs::remove_file(file);
-            }
-            return Err(error);
-        }
-        written.push(file);
-    }
-    Ok(())
-}
-
 pub fn grant_beside(component: &Path) -> PathBuf {
     component.with_extension("grant.yaml")
-}
-
-/// Writes a file under a name of its own, which is removed if it gets no other.
-pub fn stage(file: &Path, content: &[u8]) -> Result<NamedTempFile> {
-    let context = || format!("write `{}`", file.display());
-    let directory = match file.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    let mut staged = Builder::new()
-        .permissions(Permissions::from_mode(0o644))
-        .tempfile_in(directory)
-        .with_context(context)?;
-    staged.write_all(content).with_context(context)?;
-    Ok(staged)
-}
-
-/// Gives a written file its name.
-pub fn settle(staged: NamedTempFile, file: &Path, replace: bool) -> Result<()> {
-    let settled = if replace {
-        staged.persist(file)
-    } else {
-        staged.persist_noclobber(file)
-    };
-    let context = || format!("write `{}`", file.display());
-    settled.map_err(|error| error.error).with_context(context)?;
-    Ok(())
 }

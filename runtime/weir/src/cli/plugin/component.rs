@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 
-use super::artifact::{settle, stage};
+use super::staged::{settle, stage};
 use crate::cli::component::read;
 use crate::cli::output::{Answer, Format, print_line};
 

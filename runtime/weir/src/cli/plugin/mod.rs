@@ -20,6 +20,7 @@ pub mod registry;
 mod remove;
 mod save;
 mod sign;
+mod staged;
 mod target;
 mod template;
 mod test;

@@ -10,8 +10,9 @@ use weir_sandbox::{Sandbox, digest};
 use weir_signature::{SigningKey, Subject};
 
 use super::arrival::signature_beside;
-use super::artifact::{check, settle, stage};
+use super::artifact::check;
 use super::registry::RegistryArguments;
+use super::staged::{settle, stage};
 use super::target::Target;
 use crate::cli::component::{inspect, read};
 use crate::cli::output::{Answer, Format, say, show};
