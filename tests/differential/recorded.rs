@@ -157,21 +157,15 @@ fn reduced(state: &Value) -> Value {
     state
 }
 
-/// The parameters by their paths, and of those of a link the ones that are other than the namespace's default.
+/// The parameters by their paths, without the defaults of links.
 fn set_parameters(directories: &Value) -> Map<String, Value> {
-    let mut set = Map::new();
-    for (directory, values) in directories.as_object().into_iter().flatten() {
-        let default = match directory.split('/').collect::<Vec<_>>()[..] {
-            [family, "conf", _] => &directories[format!("{family}/conf/default")],
-            _ => &Value::Null,
-        };
-        for (name, value) in values.as_object().into_iter().flatten() {
-            if default[name] != *value {
-                set.insert(format!("{directory}/{name}"), value.clone());
-            }
-        }
-    }
-    set
+    let directories = directories.as_object().into_iter().flatten();
+    let set = directories.filter(|(directory, _)| !directory.ends_with("/default"));
+    set.flat_map(|(directory, values)| {
+        let values = values.as_object().into_iter().flatten();
+        values.map(move |(name, value)| (format!("{directory}/{name}"), value.clone()))
+    })
+    .collect()
 }
 
 /// What of `now` is other than before, by its path: the new value, or null where there is none any more.

@@ -26,7 +26,7 @@ pub struct Space {
 }
 
 /// Everything below `/proc/sys/net/ipv[46]/conf`, and some of the whole namespace: what is in each directory, by the
-/// directory's path below `/proc/sys/net`.
+/// directory's path below `/proc/sys/net`. Of a link, what is other than in `default`.
 pub type Parameters = BTreeMap<String, Map<String, Value>>;
 
 /// A node.
@@ -90,14 +90,19 @@ fn parameters() -> Result<Parameters> {
         // The kernel gives all links the same parameters, and a list of them takes as long as their values.
         let names =
             names.get_or_init(|| names_in(&path.join("all")).expect("parameters of all links"));
-        let links = names_in(&path)?;
-        for link in links {
-            let directory = format!("{table}/{link}");
-            let values = values(&directory, names)?;
-            parameters.insert(directory, values);
+        let default = values(&path.join("default"), names, &Map::new())?;
+        for link in names_in(&path)?.iter().filter(|link| *link != "default") {
+            let own = values(&path.join(link), names, &default)?;
+            parameters.insert(format!("{table}/{link}"), own);
         }
+        parameters.insert(format!("{table}/default"), default);
     }
-    parameters.insert("ipv4".to_owned(), values("ipv4", &OF_NAMESPACE)?);
+    let of_namespace = values(
+        &Path::new(PARAMETERS).join("ipv4"),
+        &OF_NAMESPACE,
+        &Map::new(),
+    )?;
+    parameters.insert("ipv4".to_owned(), of_namespace);
     Ok(parameters)
 }
 
@@ -107,25 +112,37 @@ fn names_in(directory: &Path) -> Result<Vec<String>> {
     names.collect()
 }
 
-/// The values of these parameters in a directory. A secret that was never set cannot be read.
-fn values(directory: &str, names: &[impl AsRef<str>]) -> Result<Map<String, Value>> {
-    let directory = File::open(Path::new(PARAMETERS).join(directory))?;
-    let value = |name: &str| Some((name.to_owned(), value_of(&directory, name)?.into()));
-    let values = names.iter().filter_map(|name| value(name.as_ref()));
-    Ok(values.collect())
+/// The values of these parameters in a directory that are other than these: null for one that cannot be read, as a secret
+/// that was never set.
+fn values(
+    directory: &Path,
+    names: &[impl AsRef<str>],
+    others: &Map<String, Value>,
+) -> Result<Map<String, Value>> {
+    let directory = File::open(directory)?;
+    let mut buffer = [0; 128];
+    let mut values = Map::new();
+    for name in names.iter().map(AsRef::as_ref) {
+        let value = value_of(&directory, name, &mut buffer);
+        let other = others.get(name);
+        // Most are the same: nothing is made for them, as there are a hundred thousand in a run.
+        if other.is_none_or(|other| other.as_str() != value) {
+            values.insert(name.to_owned(), json!(value));
+        }
+    }
+    Ok(values)
 }
 
-/// One short path and one read, since there are a hundred thousand in a run.
-fn value_of(directory: &File, name: &str) -> Option<String> {
-    let mut buffer = [0; 128];
+/// One short path and one read.
+fn value_of<'b>(directory: &File, name: &str, buffer: &'b mut [u8]) -> Option<&'b str> {
     let parameter = openat(
         directory,
         name,
         OFlag::O_RDONLY | OFlag::O_CLOEXEC,
         Mode::empty(),
     );
-    let length = File::from(parameter.ok()?).read(&mut buffer).ok()?;
-    Some(String::from_utf8_lossy(&buffer[..length]).trim().to_owned())
+    let length = File::from(parameter.ok()?).read(buffer).ok()?;
+    std::str::from_utf8(&buffer[..length]).ok().map(str::trim)
 }
 
 fn files(root: &Path) -> Result<BTreeMap<String, Value>> {
