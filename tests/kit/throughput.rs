@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_secs(1);
 
 /// How long is measured.
-const MEASURED: Duration = Duration::from_secs(2);
+const MEASURED: Duration = Duration::from_secs(1);
 
 /// The bits of payload that arrive in a second, from one end of a connection at the other.
 pub fn throughput(mut sender: TcpStream, mut receiver: TcpStream) -> Result<f64> {
