@@ -50,14 +50,13 @@ impl Perform<AddClass> for Linux {
 
 fn make(socket: &mut RouteSocket, link: &LinkFacts, class: &Class) -> Result<()> {
     check(class)?;
-    let options = options(class)?;
     look_for_parent(socket, link, class)?;
-    let message = new(link, class.parent, class.handle.0, HTB, options);
+    let message = new(link, class.parent, class.handle.0, HTB, options(class)?);
     socket.change(RouteNetlinkMessage::NewTrafficClass(message), NEW)
 }
 
-/// Checks what the kernel would refuse without a reason, or misunderstand.
-fn check(class: &Class) -> Result<()> {
+/// Checks what the kernel would refuse without a reason, or misunderstand. Errors: `Invalid`.
+pub fn check(class: &Class) -> Result<()> {
     let Class { handle, parent, .. } = *class;
     let is_class = handle.major() != 0 && handle.minor() != 0;
     if !is_class || handle.major() == Handle::ROOT.major() {
@@ -71,7 +70,7 @@ fn check(class: &Class) -> Result<()> {
             handle.discipline()
         )));
     }
-    Ok(())
+    options(class).map(drop)
 }
 
 /// The kernel accepts a class for any discipline with classes, and puts one without its parent at the top.

@@ -3,8 +3,8 @@
 //! The kernel lists the disciplines of all links at once, and nothing less. One link's are looked up
 //! by their places instead, so that the cost does not grow with the number of links.
 
-mod class;
-mod filter;
+pub(crate) mod class;
+pub(crate) mod filter;
 pub(crate) mod qdisc;
 mod rate;
 mod selector;
