@@ -6,7 +6,7 @@
 //!
 //! # What it does not have
 //!
-//! These operations answer `Unsupported` and name themselves: all of `traffic`; of `firewall`
+//! These operations answer `Unsupported` and name themselves: of `firewall`
 //! [`RemoveReference`](weir_grant::firewall::RemoveReference); of `route` a second gateway to an IPv6 destination with the
 //! same priority.
 //!
@@ -18,6 +18,8 @@
 //! - A wait whose condition does not hold times out at once.
 //! - Routes are looked up without policy rules.
 //! - An update of a link that is refused changes nothing, where the kernel may have changed a part.
+//! - Nothing is shaped. A link that is down lists no queueing discipline of the kernel's own, and classes are listed by
+//!   their handles. Filters of `ingress` belong to its handle, whichever number below it was named.
 //! - Rules are not compiled, the types of elements are not checked, and ranges of a set may overlap.
 //! - Parameters are those of `weir_sdk::testing::parameters`, and any value is taken that is a number where the default is one.
 //! - A store is never full, and its directory needs no mode and no owner.
@@ -38,8 +40,10 @@ mod route;
 mod state;
 mod store;
 mod sysctl;
+mod traffic;
 mod unsupported;
 
 pub use kernel::Model;
 pub use node::Node;
 pub use state::{Device, NetworkState, State, Table};
+pub use traffic::{InstalledFilter, Priority, Traffic};

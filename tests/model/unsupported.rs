@@ -45,8 +45,6 @@ macro_rules! traffic_unsupported {
     };
 }
 
-traffic_unsupported!(Model, error);
-
 unsupported! {
     Model, error:
     firewall::RemoveReference => u32;
