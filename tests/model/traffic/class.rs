@@ -104,13 +104,9 @@ fn delete(traffic: &mut Traffic, class: Handle) -> Result<()> {
     Ok(())
 }
 
-/// None for a link that is gone.
 impl Answer<ListClasses, Vec<Class>> for Model {
     fn answer(&mut self, permit: &Permit<ListClasses>) -> Result<Vec<Class>> {
         let ListClasses { link } = permit.operation();
-        self.look(|state| {
-            let traffic = of(state.of(link.namespace)?, link).ok();
-            Ok(traffic.map_or(Vec::new(), |traffic| traffic.classes.clone()))
-        })
+        self.look(|state| Ok(of(state.of(link.namespace)?, link)?.classes.clone()))
     }
 }

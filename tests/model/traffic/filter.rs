@@ -172,14 +172,10 @@ impl Answer<DeleteFilter> for Model {
     }
 }
 
-/// None for a link that is gone.
 impl Answer<ListFilters, Vec<Filter<u32>>> for Model {
     fn answer(&mut self, permit: &Permit<ListFilters>) -> Result<Vec<Filter<u32>>> {
         let ListFilters { link, parent } = permit.operation();
-        self.look(|state| {
-            let traffic = of(state.of(link.namespace)?, link).ok();
-            Ok(traffic.map_or(Vec::new(), |traffic| traffic.list(*parent)))
-        })
+        self.look(|state| Ok(of(state.of(link.namespace)?, link)?.list(*parent)))
     }
 }
 

@@ -922,8 +922,12 @@ fn a_link_that_is_gone_is_not_found() {
         let link = on.link.clone();
         let listed = on.lab.perform(ListQdiscs { link });
         assert_code(listed, Code::NotFound, "ENODEV");
-        assert!(on.classes().is_empty());
-        assert!(on.filters(FIRST).is_empty());
+        let (link, parent) = (on.link.clone(), FIRST);
+        let listed = on.lab.perform(ListFilters { link, parent });
+        assert_code(listed, Code::NotFound, "ENODEV");
+        let link = on.link.clone();
+        let listed = on.lab.perform(ListClasses { link });
+        assert_code(listed, Code::NotFound, "ENODEV");
         let undone = on.lab.perform(filter_made);
         assert_code(undone, Code::NotFound, "");
         let undone = on.lab.perform(class_made);

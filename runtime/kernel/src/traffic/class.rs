@@ -121,13 +121,13 @@ impl Answer<DeleteClass> for Linux {
     }
 }
 
-/// The classes of a link's `htb` disciplines. None for a link that is gone.
+/// The classes of a link's `htb` disciplines. Errors: `NotFound` for a link that is gone.
 impl Answer<ListClasses, Vec<Class>> for Linux {
     fn answer(&mut self, permit: &Permit<ListClasses>) -> Result<Vec<Class>> {
         let ListClasses { link } = permit.operation();
         let socket = self.route(link.namespace)?;
         let question = about(link, Handle(0), 0);
-        let found = dump(socket, RouteNetlinkMessage::GetTrafficClass(question))
+        let found = dump(socket, link, RouteNetlinkMessage::GetTrafficClass(question))
             .while_doing(format_args!("list the classes of {link}"))?;
         Ok(found.iter().filter_map(read).collect())
     }

@@ -203,15 +203,19 @@ fn deletion(filter: &DeleteFilter) -> TcMessage {
 
 /// The filters of a discipline or a class, in the kernel's order. None where that is not there.
 ///
-/// Left out are filters that [`Filter`] cannot express: of other kinds, by other fields, with other
-/// actions.
+/// Left out are filters that [`Filter`] cannot express: of other kinds, by other fields, with other actions. Errors:
+/// `NotFound` for a link that is gone.
 impl Answer<ListFilters, Vec<Filter<u32>>> for Linux {
     fn answer(&mut self, permit: &Permit<ListFilters>) -> Result<Vec<Filter<u32>>> {
         let ListFilters { link, parent } = permit.operation();
         let socket = self.route(link.namespace)?;
         let question = about(link, *parent, 0);
-        let found = dump(socket, RouteNetlinkMessage::GetTrafficFilter(question))
-            .while_doing(format_args!("list the filters of {parent} of {link}"))?;
+        let found = dump(
+            socket,
+            link,
+            RouteNetlinkMessage::GetTrafficFilter(question),
+        )
+        .while_doing(format_args!("list the filters of {parent} of {link}"))?;
         Ok(found.iter().filter_map(read).collect())
     }
 }

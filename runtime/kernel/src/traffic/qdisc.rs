@@ -278,10 +278,15 @@ fn list(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Qdisc>> {
 /// The classes that have a discipline.
 fn occupied_classes(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Handle>> {
     let question = about(link, Handle(0), 0);
-    let classes = dump(socket, RouteNetlinkMessage::GetTrafficClass(question))?;
+    let classes = dump(socket, link, RouteNetlinkMessage::GetTrafficClass(question))?;
     let occupied = classes.into_iter().filter(|class| class.info != 0);
     let handles = occupied.map(|class| Handle(class.handle));
     Ok(handles.filter(|handle| handle.major() != 0).collect())
+}
+
+/// Errors: `NotFound` for a link that is gone.
+pub(super) fn check_link(socket: &mut RouteSocket, link: &LinkFacts) -> Result<()> {
+    found(at(socket, link, Handle::ROOT, 0)).map(drop)
 }
 
 /// Whether there is a discipline of that handle and kind.
