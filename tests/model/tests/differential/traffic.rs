@@ -10,7 +10,7 @@ use weir_grant::traffic::{
 
 use crate::link::{nothing_of, pair};
 use crate::random::Random;
-use crate::side::{Side, compare_kernels, name_of};
+use crate::side::{Side, compare, compare_kernels, name_of};
 
 const FIRST: Handle = Handle(0x1_0000);
 const SECOND: Handle = Handle(0x2_0000);
@@ -37,9 +37,13 @@ impl Side {
         qdiscs.retain(|qdisc| qdisc.handle.0 != 0);
         let mut classes = self.ask(ListClasses { link: of() });
         classes.sort_by_key(|class| class.handle.0);
-        let parents = qdiscs.iter().map(|qdisc| qdisc.handle);
+        let of_qdisc = |qdisc: &Qdisc| match qdisc.discipline {
+            Discipline::Clsact => vec![IN, OUT],
+            _ => vec![qdisc.handle],
+        };
+        let parents = qdiscs.iter().flat_map(of_qdisc);
         let parents = parents.chain(classes.iter().map(|class| class.handle));
-        let parents: Vec<Handle> = parents.chain([IN, OUT]).collect();
+        let parents: Vec<Handle> = parents.collect();
         let mut lines = shown(qdiscs);
         lines.extend(classes.iter().map(|class| format!("{class:?}")));
         for parent in parents {
@@ -215,6 +219,14 @@ fn on_host(act: impl Fn(&mut On<'_>) + Send + Sync) {
     });
 }
 
+/// The same, and on the SDK's fake host.
+fn on_all(act: impl Fn(&mut On<'_>) + Send + Sync) {
+    compare(|side| {
+        let (link, _) = pair(side);
+        act(&mut On { side, link });
+    });
+}
+
 fn ifb(side: &mut Side) -> LinkFacts {
     side.perform(Create::new(Host, "ifb7", NewKind::Ifb));
     side.link(Host, "ifb7")
@@ -248,6 +260,81 @@ fn a_place_is_taken_once() {
             on.remove(parent);
             on.list();
         }
+    });
+}
+
+#[test]
+fn a_link_is_shaped() {
+    on_all(|on| {
+        on.add_class(class(CLASS_30, FIRST));
+        on.add_filter(into(CLASS_30, FIRST));
+        on.add(at_root(HTB));
+        on.add(at(Handle::ROOT, SECOND, TBF));
+        on.add(ingress());
+        on.add_class(class(CLASS_30, FIRST));
+        on.add_class(class(CLASS_30, FIRST));
+        on.add_class(class(CLASS_31, CLASS_30));
+        on.add_class(class(Handle(0x2_0030), SECOND));
+        let filter = |priority, source, destination| Filter {
+            priority,
+            source: network(source),
+            destination: network(destination),
+            ..into(CLASS_31, FIRST)
+        };
+        on.add_filter(filter(6, "10.0.0.0/8", "10.1.0.0/16"));
+        on.add_filter(filter(5, "fd00::/8", "::/0"));
+        on.add_filter(filter(5, "fd00::1/8", "::/0"));
+        on.add_filter(filter(5, "fd00::/8", "10.0.0.0/8"));
+        let itself = on.link.clone();
+        on.add_filter(redirect(HOOKS, &itself));
+        on.show();
+        on.add(at(CLASS_31, SECOND, TBF));
+        on.show();
+        on.remove(Handle::ROOT);
+        on.show();
+        on.remove(Handle::ROOT);
+        on.add(at_root(TBF));
+        on.add_filter(redirect(FIRST, &itself));
+        on.remove(Handle::INGRESS);
+        on.show();
+    });
+}
+
+#[test]
+fn a_link_is_shaped_in_parts() {
+    on_all(|on| {
+        on.add(at_root(HTB));
+        on.add_class(class(CLASS_30, FIRST));
+        on.add(at(CLASS_30, FIRST, TBF));
+        on.add(at(CLASS_30, SECOND, HTB));
+        on.add(at(CLASS_31, Handle(0x3_0000), HTB));
+        on.add_class(class(Handle(0x2_0001), SECOND));
+        on.add(at(Handle(0x2_0001), Handle(0), TBF));
+        on.show();
+        // A class with classes has no discipline.
+        on.add_class(class(CLASS_31, CLASS_30));
+        on.show();
+        on.add(at(CLASS_31, SECOND, TBF));
+        on.show();
+        for source in ["10.0.0.0/8", "fd00::/8"] {
+            for (priority, parent) in [(0, FIRST), (7, CLASS_30), (8, Handle(0x1_0032))] {
+                on.add_filter(Filter {
+                    priority,
+                    source: network(source),
+                    ..into(CLASS_31, parent)
+                });
+            }
+        }
+        on.add_class(Class {
+            ceil: 0,
+            ..class(Handle(0x1_0032), FIRST)
+        });
+        on.show();
+        on.remove(CLASS_31);
+        on.remove(CLASS_31);
+        on.show();
+        on.remove(Handle::ROOT);
+        on.show();
     });
 }
 
@@ -664,7 +751,7 @@ fn hooks_have_filters() {
 
 #[test]
 fn a_target_that_goes_is_no_longer_told() {
-    on_host(|on| {
+    on_all(|on| {
         let target = ifb(on.side);
         on.add(ingress());
         on.add_filter(redirect(HOOKS, &target));
@@ -684,8 +771,8 @@ fn a_target_that_goes_is_no_longer_told() {
 }
 
 #[test]
-fn a_link_takes_its_disciplines_along_and_leaves_them_behind() {
-    on_host(|on| {
+fn a_link_that_moves_leaves_its_disciplines_behind() {
+    on_all(|on| {
         on.add(at_root(HTB));
         on.add_class(class(CLASS_30, FIRST));
         on.add_filter(into(CLASS_30, FIRST));
@@ -698,6 +785,19 @@ fn a_link_takes_its_disciplines_along_and_leaves_them_behind() {
             strands_host: false,
         });
         on.show();
+        on.list();
+        on.list_filters(FIRST);
+        on.link = on.side.link(Container, "net1");
+        on.list();
+    });
+}
+
+#[test]
+fn nothing_is_found_on_a_link_that_is_gone() {
+    on_host(|on| {
+        on.side.perform(Delete {
+            link: on.link.clone(),
+        });
         on.list();
         on.list_filters(FIRST);
         on.add(at_root(HTB));
