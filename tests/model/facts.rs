@@ -12,7 +12,7 @@ use weir_kernel::{Error, Facts, Result};
 
 use super::kernel::Model;
 use super::route::{LOCAL_TABLE, MAIN_TABLE};
-use super::{firewall, unsupported};
+use super::{firewall, traffic};
 
 impl Facts for Model {
     fn find_link(&mut self, namespace: Namespace, link: &LinkReference) -> Result<Link> {
@@ -78,8 +78,8 @@ impl Facts for Model {
         })
     }
 
-    fn present_qdisc(&mut self, _: &LinkFacts, _: Handle) -> Result<Option<PresentQdisc>> {
-        Err(unsupported::error("the discipline at a place of a link"))
+    fn present_qdisc(&mut self, link: &LinkFacts, parent: Handle) -> Result<Option<PresentQdisc>> {
+        self.look(|state| traffic::present(state.of(link.namespace)?, link, parent))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Capability `firewall`: tables of plugins.
 
+mod reference;
 mod transaction;
 
 use nix::errno::Errno;

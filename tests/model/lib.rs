@@ -6,9 +6,7 @@
 //!
 //! # What it does not have
 //!
-//! These operations answer `Unsupported` and name themselves: all of `traffic`; of `firewall`
-//! [`RemoveReference`](weir_grant::firewall::RemoveReference); of `route` a second gateway to an IPv6 destination with the
-//! same priority.
+//! A second gateway to an IPv6 destination with the same priority is answered with `Unsupported`.
 //!
 //! Otherwise than in the kernel:
 //!
@@ -18,6 +16,9 @@
 //! - A wait whose condition does not hold times out at once.
 //! - Routes are looked up without policy rules.
 //! - An update of a link that is refused changes nothing, where the kernel may have changed a part.
+//! - Nothing is shaped. A link that is down lists no queueing discipline of the kernel's own, and classes are listed by
+//!   their handles. Filters of `ingress` belong to its handle, whichever number below it was named.
+//! - Of the reference plugins there are rules in nftables alone, and none in the kernel's older tables.
 //! - Rules are not compiled, the types of elements are not checked, and ranges of a set may overlap.
 //! - Parameters are those of `weir_sdk::testing::parameters`, and any value is taken that is a number where the default is one.
 //! - A store is never full, and its directory needs no mode and no owner.
@@ -38,8 +39,9 @@ mod route;
 mod state;
 mod store;
 mod sysctl;
-mod unsupported;
+mod traffic;
 
 pub use kernel::Model;
 pub use node::Node;
 pub use state::{Device, NetworkState, State, Table};
+pub use traffic::{InstalledFilter, Priority, Traffic};

@@ -29,7 +29,7 @@ pub(crate) fn by_index(network: &NetworkState, index: u32) -> Result<&Device> {
     found.ok_or_else(|| Errno::ENODEV.into())
 }
 
-fn by_index_mut(network: &mut NetworkState, index: u32) -> Result<&mut Device> {
+pub(crate) fn by_index_mut(network: &mut NetworkState, index: u32) -> Result<&mut Device> {
     let mut links = network.links.iter_mut();
     let found = links.find(|device| device.link.index == index);
     found.ok_or_else(|| Errno::ENODEV.into())

@@ -19,7 +19,6 @@ use super::address;
 use super::error::refused;
 use super::kernel::Model;
 use super::state::NetworkState;
-use super::unsupported;
 pub(crate) use of_address::{of_gone_address, of_link_up, of_new_address};
 
 /// The table of a namespace's own addresses.
@@ -53,8 +52,8 @@ fn add(network: &mut NetworkState, namespace: Namespace, route: &Route) -> Resul
         Some(_) if namespace == Namespace::Host || network.routes.contains(&new) => {
             Err(Errno::EEXIST.into())
         }
-        Some(_) if is_ipv6(&new) && new.gateway.is_some() => Err(unsupported::error(
-            "a second gateway to an IPv6 destination",
+        Some(_) if is_ipv6(&new) && new.gateway.is_some() => Err(Error::unsupported(
+            "the model does not have a second gateway to an IPv6 destination",
         )),
         Some(at) if !is_ipv6(&new) => {
             network.routes.insert(at, new);

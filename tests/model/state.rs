@@ -17,6 +17,7 @@ use weir_sdk::testing::parameters;
 
 use super::link::loopback;
 use super::policy_rule;
+use super::traffic::Traffic;
 
 /// A machine, and the numbers that it gives out.
 pub(crate) struct Machine {
@@ -25,6 +26,8 @@ pub(crate) struct Machine {
     pub last_index: u32,
     /// Of nftables' rules.
     pub last_handle: u64,
+    /// Of handles of queueing disciplines that the kernel chose.
+    pub last_qdisc: u16,
     /// Of ADDs.
     pub last_add: u32,
     /// Whether another ADD is under way.
@@ -49,6 +52,7 @@ impl Machine {
             },
             last_index: 1,
             last_handle: 0,
+            last_qdisc: 0,
             last_add: 0,
             is_shared: false,
             locked: BTreeSet::new(),
@@ -172,6 +176,8 @@ pub struct Device {
     pub lower: Option<(Namespace, u32)>,
     /// Bridge VLANs.
     pub vlans: Vec<BridgeVlan>,
+    /// Its queueing disciplines, with classes and filters.
+    pub traffic: Traffic,
     /// Of a bridge, that somebody has set its MTU: it follows its ports otherwise.
     pub has_own_mtu: bool,
 }

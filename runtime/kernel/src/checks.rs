@@ -8,3 +8,6 @@ pub use crate::link::vlan::{check as vlan, no_port};
 pub use crate::policy_rule::check as policy_rule;
 pub use crate::route::check as route;
 pub use crate::store::key::{check as key, check_entry as entry};
+pub use crate::traffic::class::check as class;
+pub use crate::traffic::filter::check as traffic_filter;
+pub use crate::traffic::qdisc::check as qdisc;

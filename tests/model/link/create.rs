@@ -13,6 +13,7 @@ use super::{by_index, by_index_mut, check_free, find};
 use crate::kernel::Model;
 use crate::state::{Device, Machine};
 use crate::sysctl;
+use crate::traffic::Traffic;
 
 /// The MTU of what has no lower device, and the longest queue of most.
 const MTU: u32 = 1500;
@@ -167,6 +168,7 @@ fn new_device(wanted: &Create, lower: Option<&Device>) -> Device {
         peer: None,
         lower: namespace.zip(lower.map(|lower| lower.link.index)),
         vlans: super::vlan::of_new(&wanted.kind),
+        traffic: Traffic::default(),
         has_own_mtu: wanted.mtu.is_some() && matches!(wanted.kind, NewKind::Bridge(_)),
     }
 }

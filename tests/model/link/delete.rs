@@ -11,7 +11,7 @@ use super::update::enslave;
 use super::{by_index, find};
 use crate::kernel::Model;
 use crate::state::{Machine, NetworkState, State};
-use crate::{route, sysctl};
+use crate::{route, sysctl, traffic};
 
 impl Answer<Delete> for Model {
     fn answer(&mut self, permit: &Permit<Delete>) -> Result<()> {
@@ -67,6 +67,7 @@ pub(super) fn forget(network: &mut NetworkState, index: u32, name: &str) {
     network.routes.retain(|route| route.link != Some(index));
     route::drop_of_link(network, index);
     sysctl::remove_link(network, name);
+    traffic::forget_target(network, index);
 }
 
 fn standing_on(state: &mut State, lower: (Namespace, u32)) -> Vec<(Namespace, u32)> {

@@ -13,6 +13,7 @@ use super::{check_free, find};
 use crate::kernel::Model;
 use crate::state::{Device, Machine, State};
 use crate::sysctl;
+use crate::traffic::Traffic;
 
 impl Perform<Move, Link> for Model {
     fn perform(&mut self, permit: &Permit<Move>, changes: &mut Changes<'_>) -> Result<Link> {
@@ -52,7 +53,7 @@ fn carry_out(machine: &mut Machine, wanted: &Move) -> Result<Link> {
     Ok(answer)
 }
 
-/// The link as it is there: down, and nobody's port.
+/// The link as it is there: down, nobody's port, and not shaped.
 fn arrived(mut device: Device, wanted: &Move) -> Device {
     let link = &mut device.link;
     link.name.clone_from(&wanted.name);
@@ -64,6 +65,7 @@ fn arrived(mut device: Device, wanted: &Move) -> Device {
         link.alias.clone_from(alias);
     }
     device.vlans.clear();
+    device.traffic = Traffic::default();
     device
 }
 

@@ -4,6 +4,7 @@ use weir_grant::Namespace;
 use weir_grant::link::{Link, Mac, OperState};
 
 use crate::state::{Device, State};
+use crate::traffic::Traffic;
 
 /// The link that every namespace has.
 pub(crate) fn loopback() -> Device {
@@ -21,6 +22,7 @@ pub(crate) fn loopback() -> Device {
         peer: None,
         lower: None,
         vlans: Vec::new(),
+        traffic: Traffic::default(),
         has_own_mtu: false,
     }
 }

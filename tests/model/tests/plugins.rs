@@ -4,7 +4,7 @@ use std::env::consts::ARCH;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use wasmtime::component::Component;
 use wasmtime::{Engine, Store};
 use weir_cni::{AddResult, Command, Error};
@@ -16,10 +16,10 @@ use weir_host::{Log, RunIpam, Setup, SharedIpam, State, convert};
 use weir_kernel::Broker;
 use weir_kernel::store::StoreOwner;
 use weir_kit::{gate, house};
-use weir_model::Node;
+use weir_model::{Node, Traffic};
 
 const RULES: &str = r#"{"link": [{}], "address": [{}], "route": [{}], "neighbour": [{}], "firewall": [{}],
-    "sysctl": [{}], "store": [{"directories": ["/var/lib/cni/networks"]}], "conntrack": [{}], "ipam": ["host-local"]}"#;
+    "sysctl": [{}], "store": [{"directories": ["/var/lib/cni/networks"]}], "conntrack": [{}], "traffic": [{}], "ipam": ["host-local"]}"#;
 
 /// An attachment to a machine.
 #[derive(Clone)]
@@ -43,6 +43,22 @@ impl Attachment {
             node: node.clone(),
             config: config.to_string(),
             previous: None,
+        }
+    }
+
+    /// With a limit for both directions behind a plugin that has attached it.
+    fn shaped(&self, rest: Value) -> Self {
+        let mut config = json!({
+            "cniVersion": "1.1.0", "name": "pods", "type": "bandwidth", "ingressRate": 1_000_000,
+            "ingressBurst": 100_000, "egressRate": 2_000_000, "egressBurst": 200_000,
+        });
+        let keys = config.as_object_mut().expect("it is an object");
+        keys.extend(rest.as_object().cloned().unwrap_or_default());
+        let previous = self.run("bridge", Command::Add).expect("an ADD");
+        Self {
+            node: self.node.clone(),
+            config: config.to_string(),
+            previous,
         }
     }
 
@@ -183,4 +199,96 @@ fn a_failing_add_leaves_the_machine_as_it_was() {
         .stores
         .retain(|(_, key), _| key != "last_reserved_ip.0");
     assert_eq!(after.difference(&before), Vec::<String>::new());
+}
+
+/// What shapes traffic on the host: by link, its disciplines and how many classes and filters there are.
+fn shaping(node: &Node) -> Vec<(String, Vec<String>, usize, usize)> {
+    let links = node.network(Namespace::Host).links.into_iter();
+    let shaping = links.map(|device| {
+        let Traffic {
+            qdiscs,
+            classes,
+            priorities,
+        } = device.traffic;
+        let words = qdiscs
+            .iter()
+            .map(|qdisc| qdisc.discipline.word().to_owned());
+        let filters = priorities.iter().flat_map(|priority| &priority.filters);
+        let count = filters.count();
+        (device.link.kind, words.collect(), classes.len(), count)
+    });
+    let mut shaping: Vec<_> = shaping.filter(|(_, words, ..)| words != &[""; 0]).collect();
+    shaping.sort();
+    shaping
+}
+
+fn shaped_by(
+    kind: &str,
+    words: &[&str],
+    classes: usize,
+    filters: usize,
+) -> (String, Vec<String>, usize, usize) {
+    let words = words.iter().map(|word| (*word).to_owned()).collect();
+    (kind.to_owned(), words, classes, filters)
+}
+
+#[test]
+fn traffic_is_shaped_checked_and_let_go() {
+    let some = json!({ "shapedSubnets": ["10.9.0.0/16", "fd00::/8"] });
+    for (rest, expected) in [
+        (
+            json!({}),
+            [
+                shaped_by("ifb", &["tbf"], 0, 0),
+                shaped_by("veth", &["tbf", "ingress"], 0, 1),
+            ],
+        ),
+        (
+            some,
+            [
+                shaped_by("ifb", &["htb"], 2, 2),
+                shaped_by("veth", &["htb", "ingress"], 2, 3),
+            ],
+        ),
+    ] {
+        let node = Node::new();
+        let mut attachment = Attachment::new(&node, "10.1.0.1").shaped(rest);
+        let before = node.state();
+        let result = attachment.run("bandwidth", Command::Add);
+        attachment.previous = result.expect("an ADD");
+        assert_eq!(shaping(&node), expected);
+
+        attachment
+            .run("bandwidth", Command::Check)
+            .expect("a CHECK");
+        let slower = attachment.config.replace("1000000", "900000");
+        let other = Attachment {
+            config: slower,
+            ..attachment.clone()
+        };
+        let error = other.run("bandwidth", Command::Check);
+        let error = error.expect_err("it has another rate");
+        assert!(error.msg.contains("112500 bytes"), "{error:?}");
+
+        attachment.run("bandwidth", Command::Del).expect("a DEL");
+        assert_eq!(node.state().difference(&before), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn an_add_that_finds_another_shaper_takes_back_its_own() {
+    let node = Node::new();
+    let attachment = Attachment::new(&node, "10.1.0.1").shaped(json!({}));
+    let mut first = attachment.clone();
+    let only_out = json!({
+        "cniVersion": "1.1.0", "name": "pods", "type": "bandwidth", "egressRate": 8000, "egressBurst": 80_000,
+    });
+    first.config = only_out.to_string();
+    first.run("bandwidth", Command::Add).expect("an ADD");
+    let before = node.state();
+    // The second ifb has another name; the hook of the host's end is taken.
+    let error = attachment.run("bandwidth", Command::Add);
+    let error = error.expect_err("there is a redirection");
+    assert!(error.msg.contains("cannot redirect"), "{error:?}");
+    assert_eq!(node.state().difference(&before), Vec::<String>::new());
 }

@@ -30,7 +30,7 @@ use weir_grant::firewall::{
     Apply, Chain, Element, Family, GetElement, ListChains, ListElements, ListRules, ListSets, Rule,
 };
 
-pub use self::reference::masquerade_chain;
+pub use self::reference::traces::{ACCEPTING, Traces, masquerade_chain};
 
 use self::read::Reader;
 use super::error::Result;

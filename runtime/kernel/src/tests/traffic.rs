@@ -334,7 +334,12 @@ fn a_place_is_taken_once_and_removed_once() {
             discipline: Discipline::Clsact,
             ..ingress()
         };
-        assert_code(on.add(clsact), Code::Exists, "EEXIST");
+        assert_code(on.add(clsact.clone()), Code::Exists, "EEXIST");
+        // Without a handle as well.
+        for other in [clsact, at_root(Discipline::Tbf(BUCKET)), htb()] {
+            let handle = Handle(0);
+            assert_code(on.add(Qdisc { handle, ..other }), Code::Exists, "already");
+        }
         assert_eq!(on.qdiscs(), [htb(), ingress()]);
 
         on.remove(Handle::ROOT).unwrap();
@@ -374,6 +379,8 @@ fn clsact_has_its_own_kind_and_hooks() {
             };
             assert_eq!(on.filters(hook), [expected]);
         }
+        let nowhere = every_packet(Handle(0xffff_0005), Action::Redirect(target.clone()));
+        assert_code(on.add_filter(nowhere), Code::NotFound, "ENOENT");
         on.remove(Handle::INGRESS).unwrap();
         let wanted = every_packet(Handle(0xffff_fff2), Action::Redirect(target));
         assert_code(on.add_filter(wanted), Code::NotFound, "EINVAL");
@@ -395,6 +402,11 @@ fn disciplines_stand_in_classes_too() {
         on.add(leaf.clone()).unwrap();
         assert_eq!(on.qdiscs(), [htb(), leaf.clone()]);
         assert_code(on.add(leaf.clone()), Code::Exists, "EEXIST");
+        let elsewhere = Qdisc {
+            parent: Handle(0x1_0031),
+            ..leaf.clone()
+        };
+        assert_code(on.add(elsewhere), Code::Exists, "add tbf 7: to");
         on.remove(CLASS_30).unwrap();
         assert_code(on.remove(CLASS_30), Code::NotFound, "1:30");
         assert_eq!(on.qdiscs(), [htb()]);
@@ -910,8 +922,12 @@ fn a_link_that_is_gone_is_not_found() {
         let link = on.link.clone();
         let listed = on.lab.perform(ListQdiscs { link });
         assert_code(listed, Code::NotFound, "ENODEV");
-        assert!(on.classes().is_empty());
-        assert!(on.filters(FIRST).is_empty());
+        let (link, parent) = (on.link.clone(), FIRST);
+        let listed = on.lab.perform(ListFilters { link, parent });
+        assert_code(listed, Code::NotFound, "ENODEV");
+        let link = on.link.clone();
+        let listed = on.lab.perform(ListClasses { link });
+        assert_code(listed, Code::NotFound, "ENODEV");
         let undone = on.lab.perform(filter_made);
         assert_code(undone, Code::NotFound, "");
         let undone = on.lab.perform(class_made);

@@ -50,14 +50,13 @@ impl Perform<AddClass> for Linux {
 
 fn make(socket: &mut RouteSocket, link: &LinkFacts, class: &Class) -> Result<()> {
     check(class)?;
-    let options = options(class)?;
     look_for_parent(socket, link, class)?;
-    let message = new(link, class.parent, class.handle.0, HTB, options);
+    let message = new(link, class.parent, class.handle.0, HTB, options(class)?);
     socket.change(RouteNetlinkMessage::NewTrafficClass(message), NEW)
 }
 
-/// Checks what the kernel would refuse without a reason, or misunderstand.
-fn check(class: &Class) -> Result<()> {
+/// Checks what the kernel would refuse without a reason, or misunderstand. Errors: `Invalid`.
+pub fn check(class: &Class) -> Result<()> {
     let Class { handle, parent, .. } = *class;
     let is_class = handle.major() != 0 && handle.minor() != 0;
     if !is_class || handle.major() == Handle::ROOT.major() {
@@ -71,7 +70,7 @@ fn check(class: &Class) -> Result<()> {
             handle.discipline()
         )));
     }
-    Ok(())
+    options(class).map(drop)
 }
 
 /// The kernel accepts a class for any discipline with classes, and puts one without its parent at the top.
@@ -122,13 +121,13 @@ impl Answer<DeleteClass> for Linux {
     }
 }
 
-/// The classes of a link's `htb` disciplines. None for a link that is gone.
+/// The classes of a link's `htb` disciplines. Errors: `NotFound` for a link that is gone.
 impl Answer<ListClasses, Vec<Class>> for Linux {
     fn answer(&mut self, permit: &Permit<ListClasses>) -> Result<Vec<Class>> {
         let ListClasses { link } = permit.operation();
         let socket = self.route(link.namespace)?;
         let question = about(link, Handle(0), 0);
-        let found = dump(socket, RouteNetlinkMessage::GetTrafficClass(question))
+        let found = dump(socket, link, RouteNetlinkMessage::GetTrafficClass(question))
             .while_doing(format_args!("list the classes of {link}"))?;
         Ok(found.iter().filter_map(read).collect())
     }

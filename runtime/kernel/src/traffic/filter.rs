@@ -47,7 +47,7 @@ impl Perform<AddFilter> for Linux {
         let AddFilter { link, filter } = permit.operation();
         let socket = self.route(link.namespace)?;
         let title = format_args!("add a filter to {} of {link}", filter.parent);
-        let networks = Networks::new(filter.source, filter.destination).while_doing(title)?;
+        let networks = check(link, filter).while_doing(title)?;
         let made = make(socket, link, filter, &networks).while_doing(title)?;
         changes.undo_with(DeleteFilter {
             link: link.clone(),
@@ -67,7 +67,7 @@ fn make(
     filter: &Filter,
     networks: &Networks,
 ) -> Result<Object> {
-    check(socket, link, filter)?;
+    look_for_classes(socket, link, filter)?;
     let selector = TcFilterU32Option::Selector(networks.selector());
     let options = [selector, action_option(&filter.action)].map(TcOption::U32);
     let mut message = new(link, filter.parent, 0, TcFilterU32::KIND, options.into());
@@ -81,36 +81,32 @@ fn make(
     }
 }
 
-/// Checks what makes no sense but the kernel would accept.
-fn check(socket: &mut RouteSocket, link: &LinkFacts, filter: &Filter) -> Result<()> {
+/// Checks what makes no sense but the kernel would accept, and returns which packets are meant. Errors: `Invalid`.
+pub fn check(link: &LinkFacts, filter: &Filter) -> Result<Networks> {
+    let networks = Networks::new(filter.source, filter.destination)?;
     let parent = filter.parent;
     if parent.major() == 0 || parent == Handle::ROOT || parent == Handle::INGRESS {
         return Err(Error::invalid(format!(
             "a filter belongs to a discipline or to a class, by its handle, not to {parent}"
         )));
     }
+    let discipline = parent.discipline();
     match &filter.action {
         Action::Redirect(target) if target.namespace != link.namespace => Err(Error::invalid(
             format!("packets cannot be sent from {link} to {target}"),
         )),
-        Action::Redirect(_) => Ok(()),
-        Action::Classify(class) => check_class(socket, link, parent, *class),
+        Action::Classify(class) if class.discipline() != discipline || class.minor() == 0 => Err(
+            Error::invalid(format!("{class} is not a class of {discipline}")),
+        ),
+        _ => Ok(networks),
     }
 }
 
-fn check_class(
-    socket: &mut RouteSocket,
-    link: &LinkFacts,
-    parent: Handle,
-    class: Handle,
-) -> Result<()> {
-    let discipline = parent.discipline();
-    if class.discipline() != discipline || class.minor() == 0 {
-        return Err(Error::invalid(format!(
-            "{class} is not a class of {discipline}"
-        )));
-    }
-    if !is_there(socket, link, discipline, Some(HTB))? {
+/// Classes are of no use to other disciplines than `htb`, but the kernel would accept a filter into one.
+fn look_for_classes(socket: &mut RouteSocket, link: &LinkFacts, filter: &Filter) -> Result<()> {
+    let discipline = filter.parent.discipline();
+    let is_needed = matches!(filter.action, Action::Classify(_));
+    if is_needed && !is_there(socket, link, discipline, Some(HTB))? {
         return Err(Error::not_found(format!(
             "no such {HTB} discipline: {discipline}"
         )));
@@ -167,11 +163,10 @@ fn explain(socket: &mut RouteSocket, link: &LinkFacts, filter: &Filter, error: E
     Error { code, ..error }
 }
 
-/// Whether a filter's parent exists. A hook of `clsact` comes with the discipline.
+/// Whether a filter's parent exists. The hooks of `clsact` are classes to the kernel.
 fn has_parent(socket: &mut RouteSocket, link: &LinkFacts, parent: Handle) -> bool {
     let discipline = parent.discipline();
-    let is_class = parent != discipline && discipline != Handle::INGRESS.discipline();
-    if is_class {
+    if parent != discipline {
         let question = about(link, Handle(0), parent.0);
         return echo(socket, RouteNetlinkMessage::GetTrafficClass(question), 0).is_ok();
     }
@@ -208,15 +203,19 @@ fn deletion(filter: &DeleteFilter) -> TcMessage {
 
 /// The filters of a discipline or a class, in the kernel's order. None where that is not there.
 ///
-/// Left out are filters that [`Filter`] cannot express: of other kinds, by other fields, with other
-/// actions.
+/// Left out are filters that [`Filter`] cannot express: of other kinds, by other fields, with other actions. Errors:
+/// `NotFound` for a link that is gone.
 impl Answer<ListFilters, Vec<Filter<u32>>> for Linux {
     fn answer(&mut self, permit: &Permit<ListFilters>) -> Result<Vec<Filter<u32>>> {
         let ListFilters { link, parent } = permit.operation();
         let socket = self.route(link.namespace)?;
         let question = about(link, *parent, 0);
-        let found = dump(socket, RouteNetlinkMessage::GetTrafficFilter(question))
-            .while_doing(format_args!("list the filters of {parent} of {link}"))?;
+        let found = dump(
+            socket,
+            link,
+            RouteNetlinkMessage::GetTrafficFilter(question),
+        )
+        .while_doing(format_args!("list the filters of {parent} of {link}"))?;
         Ok(found.iter().filter_map(read).collect())
     }
 }

@@ -3,8 +3,8 @@
 //! The kernel lists the disciplines of all links at once, and nothing less. One link's are looked up
 //! by their places instead, so that the cost does not grow with the number of links.
 
-mod class;
-mod filter;
+pub(crate) mod class;
+pub(crate) mod filter;
 pub(crate) mod qdisc;
 mod rate;
 mod selector;
@@ -100,8 +100,17 @@ fn echo(
     Ok(told.into_iter().find_map(Object::read))
 }
 
-/// The objects of a list.
-fn dump(socket: &mut RouteSocket, question: RouteNetlinkMessage) -> Result<Vec<Object>> {
+/// The objects of a list that a link has. Errors: `NotFound` for a link that is gone.
+fn dump(
+    socket: &mut RouteSocket,
+    link: &LinkFacts,
+    question: RouteNetlinkMessage,
+) -> Result<Vec<Object>> {
     let answer = socket.dump(&question)?;
-    Ok(answer.into_iter().filter_map(Object::read).collect())
+    let objects: Vec<Object> = answer.into_iter().filter_map(Object::read).collect();
+    if objects.is_empty() {
+        // The kernel has an empty list for a link that is gone, too.
+        qdisc::check_link(socket, link)?;
+    }
+    Ok(objects)
 }

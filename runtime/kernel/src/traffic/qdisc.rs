@@ -65,6 +65,7 @@ impl Perform<AddQdisc> for Linux {
 /// Returns the handle, which the kernel may have chosen.
 fn make(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc) -> Result<Handle> {
     check(qdisc)?;
+    check_free(socket, link, qdisc)?;
     let options = options(&qdisc.discipline)?;
     let word = qdisc.discipline.word();
     let message = new(link, qdisc.parent, qdisc.handle.0, word, options);
@@ -76,7 +77,9 @@ fn make(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc) -> Result<Han
 }
 
 /// Checks what the kernel would refuse without a reason, or misunderstand.
-fn check(qdisc: &Qdisc) -> Result<()> {
+///
+/// Errors: `Invalid`; `Unsupported` for a discipline that only the kernel makes.
+pub fn check(qdisc: &Qdisc) -> Result<()> {
     let Qdisc { handle, parent, .. } = *qdisc;
     let word = qdisc.discipline.word();
     let takes_ingress = matches!(qdisc.discipline, Discipline::Ingress | Discipline::Clsact);
@@ -105,7 +108,21 @@ fn check(qdisc: &Qdisc) -> Result<()> {
             "a discipline belongs at the root or in a class, not at {parent}"
         )));
     }
-    Ok(())
+    options(&qdisc.discipline).map(drop)
+}
+
+/// For a discipline without a handle, the kernel would replace one of another kind.
+fn check_free(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc) -> Result<()> {
+    if qdisc.handle.0 != 0 {
+        return Ok(());
+    }
+    match present(socket, link, qdisc.parent)? {
+        Some(present) => Err(Error::exists(format!(
+            "there is {} {} already",
+            present.discipline, present.handle
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn options(discipline: &Discipline) -> Result<Vec<TcOption>> {
@@ -163,12 +180,18 @@ fn htb_options(default: u32) -> Result<TcOption> {
     Ok(option(HTB_INIT, numbers.map(u32::to_ne_bytes).concat()))
 }
 
-/// The kernel has one error for a missing class and for a discipline that it lacks.
+/// The kernel has one error for a missing class and for a discipline that it lacks. For a handle that another
+/// discipline of the link has, newer kernels have that for a wrong argument.
 fn explain(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc, error: Error) -> Error {
-    if error.is(Errno::ENOENT) && is_place(socket, link, qdisc.parent) {
-        return error.with_code(Code::Unsupported);
+    match error.errno {
+        Some(Errno::ENOENT) if is_place(socket, link, qdisc.parent) => {
+            error.with_code(Code::Unsupported)
+        }
+        Some(Errno::EINVAL) if is_there(socket, link, qdisc.handle, None) == Ok(true) => {
+            error.with_code(Code::Exists)
+        }
+        _ => error,
     }
-    error
 }
 
 /// Whether a discipline can be there.
@@ -185,11 +208,17 @@ pub fn present_qdisc(
     link: &LinkFacts,
     parent: Handle,
 ) -> Result<Option<PresentQdisc>> {
-    let socket = namespace.route()?;
-    let found = found(at(socket, link, parent, 0)).while_doing(format_args!(
+    present(namespace.route()?, link, parent).while_doing(format_args!(
         "look for the discipline of {link} at {parent}"
-    ))?;
-    let present = found.map(|found| PresentQdisc {
+    ))
+}
+
+fn present(
+    socket: &mut RouteSocket,
+    link: &LinkFacts,
+    parent: Handle,
+) -> Result<Option<PresentQdisc>> {
+    let present = found(at(socket, link, parent, 0))?.map(|found| PresentQdisc {
         handle: Handle(found.handle),
         discipline: found.kind,
     });
@@ -249,10 +278,15 @@ fn list(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Qdisc>> {
 /// The classes that have a discipline.
 fn occupied_classes(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Handle>> {
     let question = about(link, Handle(0), 0);
-    let classes = dump(socket, RouteNetlinkMessage::GetTrafficClass(question))?;
+    let classes = dump(socket, link, RouteNetlinkMessage::GetTrafficClass(question))?;
     let occupied = classes.into_iter().filter(|class| class.info != 0);
     let handles = occupied.map(|class| Handle(class.handle));
     Ok(handles.filter(|handle| handle.major() != 0).collect())
+}
+
+/// Errors: `NotFound` for a link that is gone.
+pub(super) fn check_link(socket: &mut RouteSocket, link: &LinkFacts) -> Result<()> {
+    found(at(socket, link, Handle::ROOT, 0)).map(drop)
 }
 
 /// Whether there is a discipline of that handle and kind.

@@ -18,7 +18,7 @@ const WORD: usize = 4;
 
 /// Which packets: by both networks, where they are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Networks {
+pub struct Networks {
     pub source: Option<IpNet>,
     pub destination: Option<IpNet>,
 }
@@ -52,7 +52,7 @@ impl Networks {
     }
 
     /// The Ethernet type of the packets.
-    pub(super) fn protocol(&self) -> u16 {
+    pub fn protocol(&self) -> u16 {
         match self.family() {
             Some(Family::Ipv4) => IPV4,
             Some(Family::Ipv6) => IPV6,

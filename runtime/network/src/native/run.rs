@@ -71,21 +71,8 @@ impl<'a> Run<'a> {
         let left = self
             .latest
             .map(|latest| latest.saturating_duration_since(Instant::now()));
-        let call = self.call(command, left.map_or(self.time, |left| left.min(self.time)));
-        let (config, check) = (self.asked.config, self.check);
-        let read = |ended: &exec::Ended| {
-            let result = answer::read(command, config, ended)?;
-            match check {
-                Some(check) => result.map(check).transpose(),
-                None => Ok(result),
-            }
-        };
-        let operation = self.operation(command);
-        let (binary, log) = (&self.found.binary, &mut self.log);
-        let done = self.gate.perform(operation, |permit| {
-            let ended = run(permit, &binary.program, &call, log)?;
-            read(&ended).map_err(Failure::Failed)
-        });
+        let time = left.map_or(self.time, |left| left.min(self.time));
+        let done = self.once(command, time);
         let done = match (done, self.gate.audit_failure()) {
             (Ok(_), Some(why)) if command == Command::Add => Err(Failure::Failed(unrecorded(why))),
             (done, _) => done,
@@ -95,9 +82,26 @@ impl<'a> Run<'a> {
         outcome
     }
 
-    fn operation(&self, command: Command) -> Execute {
-        self.asked
-            .operation(command, self.found.binary.program.digest())
+    /// Runs the program once, through the gate: with the command that was asked, or one that takes that back.
+    fn once(&mut self, command: Command, time: Duration) -> Result<Option<AddResult>, Failure> {
+        let program = &self.found.binary.program;
+        let call = self.call(command, time);
+        let operation = self.asked.operation(command, program.digest());
+        let (config, check, log) = (self.asked.config, self.check, &mut self.log);
+        let act = |permit: &Permit<Execute>| {
+            let ended = run(permit, program, &call, log)?;
+            let result = answer::read(command, config, &ended).map_err(Failure::Failed)?;
+            let result = match check {
+                Some(check) => result.map(check).transpose(),
+                None => Ok(result),
+            };
+            result.map_err(Failure::Failed)
+        };
+        if command == self.asked.command {
+            self.gate.perform(operation, act)
+        } else {
+            self.gate.undo(operation, act)
+        }
     }
 
     fn explain(&mut self, failure: Failure) -> AddFailed {
@@ -123,14 +127,7 @@ impl<'a> Run<'a> {
     /// Runs DEL after a failed ADD, since only the program knows what it did. It is the same program, even if its file was
     /// replaced. Returns the error, with that of DEL in its details.
     fn deleted(&mut self, error: Error) -> Error {
-        let call = self.call(Command::Del, self.time);
-        let operation = self.operation(Command::Del);
-        let (binary, log) = (&self.found.binary, &mut self.log);
-        let deleted = self.gate.undo(operation, |permit| {
-            let ended = run(permit, &binary.program, &call, log)?;
-            answer::read(Command::Del, self.asked.config, &ended).map_err(Failure::Failed)
-        });
-        match deleted {
+        match self.once(Command::Del, self.time) {
             Ok(_) => error,
             Err(left) => with_left(error, &[left.into()]),
         }

@@ -3,6 +3,7 @@
 
 mod convert;
 mod networks;
+mod shaping;
 mod stores;
 
 use std::time::Instant;
@@ -12,9 +13,9 @@ use weir_gate::Permit;
 use weir_grant::firewall::{Element, Value};
 use weir_grant::link::{self, Link, LinkFacts, LinkReference};
 use weir_grant::traffic::{Handle, PresentQdisc};
-use weir_grant::{Namespace, conntrack, firewall, firewalld, store, sysctl};
+use weir_grant::{Namespace, Operation, conntrack, firewall, firewalld, store, sysctl, traffic};
 use weir_kernel::inverses::KnownLinks;
-use weir_kernel::{Code, Error, Facts, Kernel, Result};
+use weir_kernel::{Answer, Code, Error, Facts, Kernel, Result};
 
 /// The fake host of this thread, which a [`weir_sdk::testing::FakeHost`] is.
 #[derive(Default)]
@@ -62,8 +63,13 @@ impl Facts for Fake {
         Err(not_compared("elements"))
     }
 
-    fn present_qdisc(&mut self, _: &LinkFacts, _: Handle) -> Result<Option<PresentQdisc>> {
-        Err(not_compared("disciplines"))
+    fn present_qdisc(&mut self, link: &LinkFacts, parent: Handle) -> Result<Option<PresentQdisc>> {
+        let qdiscs = shaping::list(link).map_err(convert::error)?;
+        let present = qdiscs.into_iter().find(|qdisc| qdisc.parent == parent);
+        Ok(present.map(|qdisc| PresentQdisc {
+            handle: qdisc.handle,
+            discipline: qdisc.discipline.word().to_owned(),
+        }))
     }
 }
 
@@ -99,14 +105,24 @@ impl Kernel for Fake {
     fn wait_until(&mut self, _: Instant) {}
 }
 
-weir_model::traffic_unsupported!(Fake, not_compared);
+/// Implements operations that are not compared.
+macro_rules! not_compared {
+    ($($operation:ty => $answer:ty;)*) => {$(
+        impl Answer<$operation, $answer> for Fake {
+            fn answer(&mut self, _: &Permit<$operation>) -> Result<$answer> {
+                Err(not_compared(<$operation as Operation>::NAME))
+            }
+        }
+    )*};
+}
 
-weir_model::unsupported! {
-    Fake, not_compared:
+not_compared! {
     link::AddVlans => ();
     link::DeleteVlans => ();
     link::ListVlans => Vec<link::BridgeVlan>;
     link::UpdateBridge => ();
+    traffic::DeleteClass => ();
+    traffic::DeleteFilter => ();
     firewall::Apply => ();
     firewall::ListChains => Vec<firewall::Chain>;
     firewall::ListSets => Vec<String>;

@@ -2,22 +2,29 @@
 
 use weir_grant::Namespace::Host;
 use weir_grant::firewall::{
-    Apply, BaseChain, Chain, ChainType, Command, DataType, Element, Elements, Family, Hook,
-    ListChains, ListElements, ListRules, ListSets, Policy, Rule, Set, Statement, Value,
+    Apply, BaseChain, Chain, ChainType, Command, Condition, DataType, Element, Elements, Family,
+    Field, Hook, ListChains, ListElements, ListRules, ListSets, Policy, RemoveReference, Rule, Set,
+    Statement, Value,
 };
+use weir_kernel::firewall::masquerade_chain;
 
 use crate::side::{Side, compare_kernels};
 
 const TABLE: &str = "weir_test";
 
 fn apply(side: &mut Side, commands: Vec<Command>) {
-    side.perform(Apply::new(Host, Family::Inet, TABLE, commands));
-    say_all(side);
+    apply_to(side, (Family::Inet, TABLE), commands);
 }
 
-fn say_all(side: &mut Side) {
-    let (namespace, family) = (Host, Family::Inet);
-    let table = || TABLE.to_owned();
+fn apply_to(side: &mut Side, (family, table): (Family, &str), commands: Vec<Command>) {
+    side.perform(Apply::new(Host, family, table, commands));
+    say_all(side, (family, table));
+}
+
+/// Notes what is in a table.
+fn say_all(side: &mut Side, (family, table): (Family, &str)) {
+    let namespace = Host;
+    let table = || table.to_owned();
     let chains = side.perform(ListChains {
         namespace,
         family,
@@ -193,5 +200,142 @@ fn a_table_without_anything_to_delete() {
         apply(side, vec![Command::FlushSet("addresses".to_owned())]);
         apply(side, vec![Command::AddChain(chain("one"))]);
         apply(side, vec![Command::DeleteTable]);
+    });
+}
+
+fn remove_reference(plugin: &str, addresses: &[&str]) -> RemoveReference {
+    let addresses = addresses.iter().map(|text| text.parse());
+    RemoveReference {
+        plugin: plugin.to_owned(),
+        network: "net".to_owned(),
+        container_id: "one".to_owned(),
+        ifname: "eth0".to_owned(),
+        addresses: addresses.collect::<Result<_, _>>().expect("addresses"),
+    }
+}
+
+/// Notes how many rules and chains a plugin of the reference set has left, and removes them.
+fn take_over(side: &mut Side, sought: RemoveReference, tables: &[(Family, &str)]) {
+    let removed = side.perform(sought);
+    side.say(format!("{removed:?}"));
+    for table in tables {
+        say_all(side, *table);
+    }
+}
+
+fn jump(from: &str, to: &str, comment: &str) -> Command {
+    Command::AppendRule(rule(from, comment, Statement::Jump(to.to_owned())))
+}
+
+#[test]
+fn the_chains_of_the_reference_are_removed() {
+    let own = masquerade_chain("net", "one");
+    let other = masquerade_chain("net", "two");
+    compare_kernels(|side| {
+        let tables = [
+            (Family::Ip, "nat"),
+            (Family::Ip6, "nat"),
+            (Family::Inet, TABLE),
+        ];
+        for table in tables {
+            let mut commands: Vec<Command> = ["POSTROUTING", &own, &other, "MINE"]
+                .map(|name| Command::AddChain(chain(name)))
+                .into();
+            commands.extend([
+                jump("POSTROUTING", &own, "own"),
+                jump("POSTROUTING", &other, "another's"),
+                Command::AppendRule(rule(&own, "in it", Statement::Counter)),
+            ]);
+            apply_to(side, table, commands);
+        }
+        take_over(side, remove_reference("bridge", &[]), &tables);
+        take_over(side, remove_reference("bridge", &[]), &tables);
+        take_over(side, remove_reference("loopback", &[]), &[]);
+        // Somebody else leads packets there.
+        let again = vec![
+            Command::AddChain(chain(&own)),
+            jump("MINE", &own, "an administrator's"),
+        ];
+        apply_to(side, tables[0], again);
+        take_over(side, remove_reference("ptp", &[]), &tables);
+    });
+}
+
+#[test]
+fn what_the_reference_accepts_is_removed() {
+    let accept = |conditions: Vec<Condition>, comment: &str, last: Statement| {
+        let mut accept = rule("CNI-FORWARD", comment, Statement::Counter);
+        accept.conditions = conditions;
+        accept.statements.push(last);
+        Command::AppendRule(accept)
+    };
+    let is = |field, address: &str| Condition::Equals {
+        field,
+        value: Value::Address(address.parse().expect("an address")),
+        negate: false,
+    };
+    let is_reply = || Condition::Masked {
+        field: Field::ConnectionState,
+        mask: 6,
+        value: 0,
+        negate: true,
+    };
+    compare_kernels(|side| {
+        let tables = [(Family::Ip, "filter"), (Family::Ip6, "filter")];
+        for (table, own, other, from, to) in [
+            (
+                tables[0],
+                "10.1.0.2",
+                "10.1.0.3",
+                Field::Ipv4Source,
+                Field::Ipv4Destination,
+            ),
+            (
+                tables[1],
+                "fd00::2",
+                "fd00::3",
+                Field::Ipv6Source,
+                Field::Ipv6Destination,
+            ),
+        ] {
+            let accepted = Statement::Accept;
+            let commands = vec![
+                Command::AddChain(chain("CNI-FORWARD")),
+                accept(vec![is(from, own)], "own", accepted.clone()),
+                accept(vec![is(to, own), is_reply()], "replies", accepted.clone()),
+                accept(vec![is(to, own)], "all to it", accepted.clone()),
+                accept(
+                    vec![is(from, own), is_reply()],
+                    "replies of it",
+                    accepted.clone(),
+                ),
+                accept(vec![is(from, other)], "another's", accepted.clone()),
+                accept(vec![is(from, own)], "dropped", Statement::Drop),
+                accept(vec![], "everything", accepted),
+            ];
+            apply_to(side, table, commands);
+        }
+        take_over(side, remove_reference("firewall", &[]), &tables);
+        let addresses = ["10.1.0.2", "fd00::2"];
+        take_over(side, remove_reference("firewall", &addresses), &tables);
+    });
+}
+
+#[test]
+fn rules_with_a_comment_of_the_reference_are_removed() {
+    compare_kernels(|side| {
+        let tables = [(Family::Ip, "cni_hostport"), (Family::Ip6, "cni_hostport")];
+        for table in tables {
+            let mut commands = Vec::new();
+            for name in ["hostports", "masquerading", "others"] {
+                commands.push(Command::AddChain(chain(name)));
+                for comment in ["one", "two", "one and more"] {
+                    commands.push(Command::AppendRule(rule(name, comment, Statement::Counter)));
+                }
+            }
+            apply_to(side, table, commands);
+        }
+        take_over(side, remove_reference("bridge", &[]), &tables);
+        take_over(side, remove_reference("portmap", &[]), &tables);
     });
 }

@@ -15,3 +15,4 @@ mod route;
 mod side;
 mod store;
 mod sysctl;
+mod traffic;

@@ -8,17 +8,21 @@ use crate::side::{Side, compare};
 use crate::{address, link, route, sysctl};
 
 /// xorshift64.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed << 32 | 0x9e37_79b9)
+    }
+
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 % bound as u64) as usize
     }
 
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(crate) fn of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())]
     }
 }
@@ -71,7 +75,7 @@ fn by_gateway(random: &mut Random) -> Route {
 fn any_sequence_of_operations_on_a_link() {
     for seed in 1..=8_u64 {
         compare(|side| {
-            let mut random = Random(seed << 32 | 0x9e37_79b9);
+            let mut random = Random::new(seed);
             let (_, eth0) = link::pair(side);
             for _ in 0..15 {
                 step(side, &mut random, &eth0);

@@ -10,6 +10,7 @@ use weir_gate::Gate;
 use weir_grant::link::{Link, LinkFacts, LinkReference};
 use weir_grant::pattern::contains;
 use weir_grant::route::Route;
+use weir_grant::traffic::{Handle, PresentQdisc};
 use weir_grant::{Namespace, Operation, address, link, neighbour, policy_rule, route};
 use weir_kernel::perform::perform;
 use weir_kernel::store::StoreOwner;
@@ -159,6 +160,21 @@ impl Side {
         self.kernel.look_up(namespace, &reference).expect("a name")
     }
 
+    /// The discipline at a place of a link, for the gate.
+    pub(crate) fn present_qdisc(
+        &mut self,
+        link: &LinkFacts,
+        parent: Handle,
+    ) -> Option<PresentQdisc> {
+        let present = self.kernel.present_qdisc(link, parent);
+        let code = present.as_ref().map_err(|error| error.code);
+        self.say(format!(
+            "at {parent}: {:?}",
+            code.map(|present| present.is_some())
+        ));
+        present.ok().flatten()
+    }
+
     /// Notes all that can be seen, as soon as it is what the other one has said.
     pub(crate) fn show(&mut self, when: &str) {
         let expected = self
@@ -191,7 +207,9 @@ impl Side {
         let mut lines = vec![format!("in {namespace}")];
         for link in &links {
             lines.push(shown(link, &links));
-            lines.extend(self.look_at(link.facts(namespace)));
+            let facts = link.facts(namespace);
+            lines.extend(self.look_at_traffic(&facts, &links));
+            lines.extend(self.look_at(facts));
         }
         for table in [route::MAIN_TABLE, 255, 100] {
             lines.extend(self.routes(namespace, table, &links));
@@ -234,7 +252,7 @@ impl Side {
     }
 
     /// Looks at something beside the comparison.
-    fn ask<O, A>(&mut self, operation: O) -> A
+    pub(crate) fn ask<O, A>(&mut self, operation: O) -> A
     where
         O: Operation,
         A: Default,
@@ -251,7 +269,7 @@ pub(crate) fn named(route: Route<u32>, links: &[Link]) -> String {
     format!("{:?}", route.with_links(name))
 }
 
-fn name_of(index: u32, links: &[Link]) -> String {
+pub(crate) fn name_of(index: u32, links: &[Link]) -> String {
     let found = links.iter().find(|link| link.index == index);
     found.map_or_else(|| "?".to_owned(), |link| link.name.clone())
 }

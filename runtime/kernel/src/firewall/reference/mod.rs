@@ -7,12 +7,10 @@ mod blob;
 mod expression;
 mod legacy;
 mod nft;
-mod traces;
+pub(crate) mod traces;
 
 use weir_gate::Permit;
 use weir_grant::firewall::RemoveReference;
-
-pub use self::traces::masquerade_chain;
 
 use self::traces::Traces;
 use crate::error::Result;

@@ -15,11 +15,11 @@ const CHAIN_LENGTH: usize = 28;
 const SHORT: usize = 16;
 
 /// The chain in the table `filter` in which all containers' packets are accepted.
-pub(super) const ACCEPTING: &str = "CNI-FORWARD";
+pub const ACCEPTING: &str = "CNI-FORWARD";
 
 /// What there may be of an attachment.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Traces {
+pub struct Traces {
     /// In the tables `nat` of iptables.
     pub chains: Vec<Chain>,
     /// What is accepted in the tables `filter` of iptables, from and to each address.
@@ -30,7 +30,7 @@ pub(super) struct Traces {
 
 /// A chain of one attachment alone.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Chain {
+pub struct Chain {
     pub name: String,
     /// The chain that jumps there.
     pub entered_from: &'static str,
@@ -38,21 +38,23 @@ pub(super) struct Chain {
 
 /// Rules with a comment.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Commented {
+pub struct Commented {
     pub family: Family,
     pub table: &'static str,
     pub chains: &'static [&'static str],
     pub comment: Comment,
 }
 
+/// What a rule's comment is, or begins with.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Comment {
+pub enum Comment {
     Whole(String),
     Beginning(String),
 }
 
 impl Comment {
-    pub(super) fn is(&self, comment: &str) -> bool {
+    /// Whether a rule's comment is meant.
+    pub fn is(&self, comment: &str) -> bool {
         match self {
             Self::Whole(whole) => comment == whole,
             Self::Beginning(beginning) => comment.starts_with(beginning),
@@ -62,7 +64,7 @@ impl Comment {
 
 impl Traces {
     /// Where a name is empty, nothing is known by it. Errors: `Unsupported` for a plugin that leaves nothing.
-    pub(super) fn of(operation: &RemoveReference) -> Result<Self> {
+    pub fn of(operation: &RemoveReference) -> Result<Self> {
         let RemoveReference {
             plugin,
             network,

@@ -2,11 +2,11 @@
 
 use super::Call;
 use super::error::{EEXIST, ENOENT, EOPNOTSUPP, Result, invalid, refuse};
-use super::state::{Machine, Traffic, network as read_network};
+use super::state::{Machine, Network, Traffic, network as read_network};
 use crate::bindings::weir::cni::traffic::{
     Action, Class, Discipline, Filter, Handle, Qdisc, TokenBucket,
 };
-use crate::bindings::weir::cni::types::{LinkReference, Namespace};
+use crate::bindings::weir::cni::types::{IpAddress, LinkReference, Namespace};
 
 const ROOT: Handle = crate::traffic::ROOT;
 const INGRESS_PLACE: Handle = crate::traffic::INGRESS_PLACE;
@@ -18,25 +18,48 @@ pub fn add_qdisc(namespace: Namespace, link: &LinkReference, qdisc: &Qdisc) -> R
     call.with(text).run(|machine| {
         check_qdisc(qdisc)?;
         let traffic = traffic(machine, namespace, link)?;
-        let is_place = [ROOT, INGRESS_PLACE].contains(&qdisc.parent);
-        if !is_place && !traffic.has_class(qdisc.parent) {
+        if !is_fixed(qdisc.parent) && !traffic.has_class(qdisc.parent) {
             return refuse(ENOENT);
         }
-        if traffic
-            .qdiscs
-            .iter()
-            .any(|there| there.parent == qdisc.parent)
-        {
+        let is_taken = |there: &Qdisc| {
+            there.parent == qdisc.parent || there.handle == qdisc.handle && qdisc.handle != 0
+        };
+        if traffic.qdiscs.iter().any(is_taken) {
             return refuse(EEXIST);
         }
-        traffic.qdiscs.push(qdisc.clone());
+        let handle = handle(traffic, qdisc);
+        traffic.qdiscs.push(Qdisc {
+            handle,
+            ..qdisc.clone()
+        });
         Ok(())
     })
 }
 
+/// Whether a place is not in a class.
+fn is_fixed(parent: Handle) -> bool {
+    [ROOT, INGRESS_PLACE].contains(&parent)
+}
+
+fn is_hook(qdisc: &Qdisc) -> bool {
+    matches!(qdisc.discipline, Discipline::Ingress | Discipline::Clsact)
+}
+
+/// The handle that the kernel gives to a discipline.
+fn handle(traffic: &Traffic, qdisc: &Qdisc) -> Handle {
+    if is_hook(qdisc) {
+        return crate::traffic::INGRESS;
+    }
+    if qdisc.handle != 0 {
+        return qdisc.handle;
+    }
+    let is_free = |handle: &Handle| traffic.qdiscs.iter().all(|there| there.handle != *handle);
+    let mut handles = (0x8001..0xffff).map(|major| crate::traffic::handle(major, 0));
+    handles.find(is_free).unwrap_or_default()
+}
+
 fn check_qdisc(qdisc: &Qdisc) -> Result<()> {
-    let is_hook = matches!(qdisc.discipline, Discipline::Ingress | Discipline::Clsact);
-    if is_hook != (qdisc.parent == INGRESS_PLACE) {
+    if is_hook(qdisc) != (qdisc.parent == INGRESS_PLACE) {
         return Err(invalid("the discipline cannot be at that place"));
     }
     match &qdisc.discipline {
@@ -53,16 +76,8 @@ pub fn delete_qdisc(namespace: Namespace, link: &LinkReference, parent: Handle) 
     let call = Call::of("traffic.delete-qdisc").on(namespace, link);
     call.with(format_args!("at {parent:#x}")).run(|machine| {
         let traffic = traffic(machine, namespace, link)?;
-        let at = traffic
-            .qdiscs
-            .iter()
-            .position(|qdisc| qdisc.parent == parent);
-        let gone = traffic.qdiscs.remove(at.ok_or(ENOENT)?);
-        let is_of = |handle: Handle| handle & MAJOR == gone.handle & MAJOR;
-        traffic.qdiscs.retain(|qdisc| !is_of(qdisc.parent));
-        traffic.classes.retain(|class| !is_of(class.handle));
-        traffic.filters.retain(|filter| !is_of(filter.parent));
-        Ok(())
+        let is_there = traffic.remove_at(parent);
+        if is_there { Ok(()) } else { refuse(ENOENT) }
     })
 }
 
@@ -75,7 +90,13 @@ pub fn add_class(namespace: Namespace, link: &LinkReference, class: Class) -> Re
     let text = format!("{:#x} rate {}", class.handle, class.rate);
     let call = Call::of("traffic.add-class").on(namespace, link);
     call.with(text).run(|machine| {
-        if class.rate == 0 || class.burst == 0 || class.handle & MAJOR != class.parent & MAJOR {
+        let numbers = [
+            class.rate,
+            class.ceil,
+            class.burst.into(),
+            class.cburst.into(),
+        ];
+        if numbers.contains(&0) || class.handle & MAJOR != class.parent & MAJOR {
             return Err(invalid(
                 "a rate or a burst of 0, or a handle of another discipline",
             ));
@@ -87,6 +108,8 @@ pub fn add_class(namespace: Namespace, link: &LinkReference, class: Class) -> Re
         if traffic.has_class(class.handle) {
             return refuse(EEXIST);
         }
+        // A class with classes has no discipline.
+        traffic.remove_at(class.parent);
         traffic.classes.push(class);
         Ok(())
     })
@@ -108,16 +131,11 @@ pub fn add_filter(namespace: Namespace, link: &LinkReference, filter: &Filter) -
             filter.action = Action::Redirect(LinkReference::Index(target));
         }
         let traffic = traffic(machine, namespace, link)?;
-        let is_hook = |qdisc: &Qdisc| {
-            let is_there = qdisc.handle & MAJOR == filter.parent & MAJOR;
-            is_there && !matches!(qdisc.discipline, Discipline::Tbf(_))
-        };
-        if !traffic.qdiscs.iter().any(is_hook) {
-            return refuse(ENOENT);
+        traffic.check_parent(&filter)?;
+        if filter.priority == 0 {
+            filter.priority = traffic.free_priority(filter.parent);
         }
-        if matches!(filter.action, Action::Classify(_)) && !traffic.has_htb(filter.parent) {
-            return refuse(EOPNOTSUPP);
-        }
+        traffic.check_priority(&filter)?;
         traffic.filters.push(filter);
         traffic.filters.sort_by_key(|filter| filter.priority);
         Ok(())
@@ -162,7 +180,86 @@ fn traffic<'a>(
     Ok(&mut network.device_mut(index)?.traffic)
 }
 
+/// Has the filters that send packets to a link tell that it is gone.
+pub(super) fn forget_target(network: &mut Network, index: u32) {
+    let filters = (network.links.iter_mut()).flat_map(|device| &mut device.traffic.filters);
+    for filter in filters {
+        if matches!(filter.action, Action::Redirect(LinkReference::Index(target)) if target == index)
+        {
+            filter.action = Action::Redirect(LinkReference::Index(0));
+        }
+    }
+}
+
 impl Traffic {
+    /// Removes the discipline at a place with all that is in it. Whether there is one.
+    fn remove_at(&mut self, parent: Handle) -> bool {
+        let at = self.qdiscs.iter().position(|qdisc| qdisc.parent == parent);
+        let gone = at.map(|at| self.qdiscs.remove(at));
+        if let Some(gone) = &gone {
+            self.remove_below(gone.handle);
+        }
+        gone.is_some()
+    }
+
+    /// Removes what is in a discipline that is gone.
+    fn remove_below(&mut self, discipline: Handle) {
+        let is_of = |handle: Handle| handle & MAJOR == discipline & MAJOR;
+        self.filters.retain(|filter| !is_of(filter.parent));
+        let gone = self
+            .classes
+            .extract_if(.., |class| is_of(class.handle))
+            .map(|class| class.handle);
+        for class in gone.collect::<Vec<_>>() {
+            self.remove_at(class);
+        }
+    }
+
+    fn check_parent(&self, filter: &Filter) -> Result<()> {
+        let discipline = filter.parent & MAJOR;
+        let is_classified = matches!(filter.action, Action::Classify(_));
+        if is_classified && !self.has_htb(discipline) {
+            return refuse(ENOENT);
+        }
+        let found = self.qdiscs.iter().find(|qdisc| qdisc.handle == discipline);
+        match found.map(|found| &found.discipline) {
+            None => refuse(ENOENT),
+            Some(Discipline::Tbf(_)) => refuse(EOPNOTSUPP),
+            Some(Discipline::Htb(_)) if filter.parent != discipline => {
+                if self.has_class(filter.parent) {
+                    Ok(())
+                } else {
+                    refuse(ENOENT)
+                }
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// The priority that the kernel chooses: before those that it has chosen.
+    fn free_priority(&self, parent: Handle) -> u16 {
+        let at_parent = self.filters.iter().filter(|filter| filter.parent == parent);
+        let chosen = at_parent
+            .map(|filter| filter.priority)
+            .filter(|priority| *priority >= 0x8000);
+        chosen.min().map_or(0xc000, |first| first - 1)
+    }
+
+    /// Filters of one priority are for packets of one family, or of all.
+    fn check_priority(&self, filter: &Filter) -> Result<()> {
+        let place = |filter: &Filter| (filter.parent, filter.priority);
+        let mut others = self
+            .filters
+            .iter()
+            .filter(|other| place(other) == place(filter));
+        if others.any(|other| is_ipv4(other) != is_ipv4(filter)) {
+            return Err(invalid(
+                "the priority has filters for packets of another family",
+            ));
+        }
+        Ok(())
+    }
+
     fn has_class(&self, handle: Handle) -> bool {
         self.classes.iter().any(|class| class.handle == handle)
     }
@@ -171,4 +268,10 @@ impl Traffic {
         let is_htb = |q: &Qdisc| matches!(q.discipline, Discipline::Htb(_)) && q.handle == handle;
         self.qdiscs.iter().any(is_htb)
     }
+}
+
+/// Whether a filter is for packets of IPv4, of IPv6, or of both.
+fn is_ipv4(filter: &Filter) -> Option<bool> {
+    let network = filter.source.or(filter.destination)?;
+    Some(matches!(network.address, IpAddress::Ipv4(_)))
 }

@@ -158,7 +158,7 @@ pub(super) fn route_of(told: route::Route) -> grant::route::Route<u32> {
     }
 }
 
-fn index(link: weir_sdk::LinkReference) -> u32 {
+pub(super) fn index(link: weir_sdk::LinkReference) -> u32 {
     match link {
         weir_sdk::LinkReference::Index(index) => index,
         weir_sdk::LinkReference::Name(name) => panic!("an answer names link `{name}`"),

@@ -27,12 +27,13 @@ macro_rules! calls {
     (@) => { () };
     (@ $answer:ty) => { $answer };
 }
+pub(super) use calls;
 
-fn each<T, U>(all: Vec<T>, convert: fn(T) -> U) -> Vec<U> {
+pub(super) fn each<T, U>(all: Vec<T>, convert: fn(T) -> U) -> Vec<U> {
     all.into_iter().map(convert).collect()
 }
 
-fn in_of(link: &LinkFacts) -> sdk::Namespace {
+pub(super) fn in_of(link: &LinkFacts) -> sdk::Namespace {
     namespace(link.namespace)
 }
 
@@ -51,6 +52,7 @@ impl Answer<link::Create, link::Link> for Fake {
                 vlan_filtering: new.vlan_filtering,
                 default_pvid: new.default_pvid,
             }),
+            NewKind::Ifb => sdk::link::NewKind::Ifb,
             other => return Err(not_compared(other.word())),
         };
         let created = sdk::link::create(sdk::link::NewLink {

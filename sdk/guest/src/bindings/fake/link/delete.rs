@@ -4,7 +4,7 @@ use super::settle;
 use super::update::enslave;
 use crate::bindings::fake::error::{EOPNOTSUPP, Result, invalid, refuse};
 use crate::bindings::fake::state::{BOTH, Machine, Network};
-use crate::bindings::fake::{Call, route, sysctl};
+use crate::bindings::fake::{Call, route, sysctl, traffic};
 use crate::bindings::weir::cni::types::{ErrorCode, LinkReference, Namespace};
 
 /// The most links that weir deletes in one step.
@@ -75,6 +75,7 @@ pub(super) fn forget(network: &mut Network, index: u32, name: &str) {
     network.routes.retain(|way| way.hop.link != Some(index));
     route::drop_of_link(network, index);
     sysctl::remove_link(network, name);
+    traffic::forget_target(network, index);
 }
 
 fn uppers_of(machine: &Machine, lower: (Namespace, u32)) -> Vec<(Namespace, u32)> {

@@ -3,7 +3,7 @@
 use super::delete::forget;
 use super::{check_free, settle};
 use crate::bindings::fake::error::{EINVAL, Result, invalid, refuse};
-use crate::bindings::fake::state::{BOTH, Device, Machine, check_name, word};
+use crate::bindings::fake::state::{BOTH, Device, Machine, Traffic, check_name, word};
 use crate::bindings::fake::{Call, sysctl};
 use crate::bindings::weir::cni::link::Link;
 use crate::bindings::weir::cni::types::{LinkReference, Namespace};
@@ -47,7 +47,7 @@ fn carry_out(
     Ok(machine.look(to)?.device(index)?.link.clone())
 }
 
-/// The link as it is there: down, and no port.
+/// The link as it is there: down, no port, and not shaped.
 fn arrived(mut device: Device, name: String) -> Device {
     let link = &mut device.link;
     link.name = name;
@@ -55,6 +55,7 @@ fn arrived(mut device: Device, name: String) -> Device {
     link.master = None;
     link.port = None;
     device.vlans.clear();
+    device.traffic = Traffic::default();
     device
 }
 
