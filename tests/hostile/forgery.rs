@@ -1,6 +1,6 @@
 //! Plugins that lie about what they did.
 //!
-//! The host checks that a result can be one: prefix lengths, the families of gateways, the indexes
+//! weir checks that a result can be one: prefix lengths, the families of gateways, the indexes
 //! of interfaces. What it says of the kernel is the plugin's own claim: the runtime reads a result as
 //! the word of the plugin that its configuration names, and CHECK is there to compare.
 

@@ -96,7 +96,7 @@ impl Network {
 
     /// ADD: each plugin in order, with the result of the one before. If one fails, those before it are deleted, last first
     /// (CNI section 3, "Lifecycle & Ordering"), and before them the failing one if it is a native plugin that has run.
-    /// What a failing component did, the host has undone. Those after it are neither called nor deleted.
+    /// weir has undone what a failing component did. Those after it are neither called nor deleted.
     ///
     /// Errors: the failing plugin's.
     pub fn add(&self, attachment: &Attachment) -> Result<AddResult, AddFailed> {

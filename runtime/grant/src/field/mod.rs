@@ -211,7 +211,7 @@ impl Field {
         self
     }
 
-    /// Marks what only the host can find out while it carries the operation out, so that no question gives it.
+    /// Marks what weir finds out only while it carries the operation out, so that no query gives it.
     pub(crate) const fn never_asked(mut self) -> Self {
         self.is_never_asked = true;
         self
