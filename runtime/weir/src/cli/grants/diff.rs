@@ -16,7 +16,7 @@ use weir_sandbox::{Origin, Sandbox, parse_grant};
 use super::document::wrapped;
 use super::grant_state::{self, Grant};
 use super::show_error;
-use crate::cli::component::{self, Named};
+use crate::cli::component::{self, ComponentArgument};
 use crate::cli::output::{Answer, Format, print_line, say};
 use crate::cli::outside::refuse;
 use crate::cli::plugin::difference::{Difference as Versions, Version};
@@ -91,12 +91,12 @@ fn side(paths: &Paths, name: &str) -> Result<Side> {
         refuse(paths, plugin)?;
         return shipped(paths, plugin).map(|document| Side::Grant(Box::new(document)));
     }
-    let file = match Named::by(Path::new(name)) {
-        Named::Plugin(name) => {
+    let file = match ComponentArgument::by(Path::new(name)) {
+        ComponentArgument::Plugin(name) => {
             refuse(paths, name)?;
             return in_force(paths, name).map(|document| Side::Grant(Box::new(document)));
         }
-        Named::File(file) => file,
+        ComponentArgument::File(file) => file,
     };
     let bytes = component::read(file)?;
     if bytes.starts_with(WEBASSEMBLY) {
