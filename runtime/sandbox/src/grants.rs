@@ -188,7 +188,8 @@ impl Grants {
     ) -> Result<Loaded, Error> {
         // A grant for the version in place of a kept one is not about that.
         let is_about = |grant: &&Loaded| {
-            !plugin.is_kept || grant.document.spec.plugin.digest.as_ref() == Some(&plugin.digest)
+            !plugin.is_kept_version
+                || grant.document.spec.plugin.digest.as_ref() == Some(&plugin.digest)
         };
         let administrators = self.administrators.iter().filter(is_about);
         let administrators = administrators.map(Cow::Borrowed);

@@ -75,7 +75,7 @@ mod watchdog;
 
 pub use authors::authors;
 pub use builtin::{BuiltIn, Inside, hostile, missing_plugins, put_inside};
-pub use catalogue::{Catalogue, Kept, Listed, Plugin, Source};
+pub use catalogue::{Catalogue, KeptVersion, Listed, Plugin, Source};
 pub use grants::deciding::{Undecided, deciding, replaces};
 pub use grants::{
     Broken, Fit, Invalid, Loaded, Origin, not_read, parse as parse_grant, read as read_grant,
@@ -86,7 +86,7 @@ pub use inspect::Inspection;
 pub use installed::{Installed, Provenance, Trusted, digest};
 pub use internal_policy::own_digest;
 pub use ipam::{CheckResult, NativeIpamCall, RunNativeIpam};
-pub use plugin_uri::{Place, PluginUri};
+pub use plugin_uri::{PluginUri, UriTarget};
 pub use request::{About, Request};
 pub use sandbox::Sandbox;
 pub use seal::seal;
