@@ -254,7 +254,7 @@ impl Network {
         let ran = if bin_dirs.is_empty() || sandbox.catalogue().has(name) {
             run_plugin(sandbox, name, command, attachment, config, source, bin_dirs)
         } else {
-            let asked = NativeCall {
+            let native_call = NativeCall {
                 plugin: name,
                 command,
                 attachment,
@@ -262,7 +262,7 @@ impl Network {
                 network: &self.list.name,
                 definition: source.definition.as_deref(),
             };
-            native::call(sandbox, bin_dirs, asked)
+            native::call(sandbox, bin_dirs, native_call)
         };
         ran.map_err(|failed| failed.with_prefix(format_args!("network `{}`", self.granted_as())))
     }

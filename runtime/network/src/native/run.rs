@@ -22,7 +22,7 @@ use crate::in_order::AddFailed;
 
 /// One call, with its gate and its log.
 pub(super) struct Run<'a> {
-    asked: NativeCall<'a>,
+    native_call: NativeCall<'a>,
     found: &'a Found,
     gate: Gate,
     log: Log,
@@ -37,18 +37,18 @@ pub(super) struct Run<'a> {
 impl<'a> Run<'a> {
     pub(super) fn new(
         sandbox: &Sandbox,
-        asked: NativeCall<'a>,
+        native_call: NativeCall<'a>,
         found: &'a Found,
     ) -> Result<Self, Error> {
         let digest = found.binary.program.digest();
         let listing = &found.listing;
-        let (gate, log) = asked.gate(sandbox, digest, listing.entries().to_vec())?;
+        let (gate, log) = native_call.gate(sandbox, digest, listing.entries().to_vec())?;
         Ok(Self {
-            asked,
+            native_call,
             found,
             gate,
             log,
-            time: listing.time(asked.plugin, digest, asked.granted_as()),
+            time: listing.time(native_call.plugin, digest, native_call.granted_as()),
             latest: None,
             check: None,
         })
@@ -67,12 +67,12 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn carry_out(mut self) -> Result<Option<AddResult>, AddFailed> {
-        let command = self.asked.command;
+        let command = self.native_call.command;
         let left = self
             .latest
             .map(|latest| latest.saturating_duration_since(Instant::now()));
         let call = self.call(command, left.map_or(self.time, |left| left.min(self.time)));
-        let (config, check) = (self.asked.config, self.check);
+        let (config, check) = (self.native_call.config, self.check);
         let read = |ended: &exec::Ended| {
             let result = answer::read(command, config, ended)?;
             match check {
@@ -96,22 +96,22 @@ impl<'a> Run<'a> {
     }
 
     fn operation(&self, command: Command) -> Execute {
-        self.asked
+        self.native_call
             .operation(command, self.found.binary.program.digest())
     }
 
     fn explain(&mut self, failure: Failure) -> AddFailed {
-        let plugin = self.asked.plugin;
+        let plugin = self.native_call.plugin;
         let failed = match failure {
             Failure::Denied(_) => {
-                let granted_as = self.asked.granted_as();
+                let granted_as = self.native_call.granted_as();
                 let Found {
                     listing, binary, ..
                 } = self.found;
                 return listing.refusal(plugin, binary, granted_as).into();
             }
             Failure::Unfit(error) => error.into(),
-            Failure::Failed(error) if self.asked.command == Command::Add => AddFailed {
+            Failure::Failed(error) if self.native_call.command == Command::Add => AddFailed {
                 error: self.deleted(error),
                 owed: 1,
             },
@@ -128,7 +128,7 @@ impl<'a> Run<'a> {
         let (binary, log) = (&self.found.binary, &mut self.log);
         let deleted = self.gate.undo(operation, |permit| {
             let ended = run(permit, &binary.program, &call, log)?;
-            answer::read(Command::Del, self.asked.config, &ended).map_err(Failure::Failed)
+            answer::read(Command::Del, self.native_call.config, &ended).map_err(Failure::Failed)
         });
         match deleted {
             Ok(_) => error,
@@ -137,13 +137,15 @@ impl<'a> Run<'a> {
     }
 
     fn call(&self, command: Command, time: Duration) -> Call {
-        let mut environment = self.asked.environment(command, self.found.search.clone());
+        let mut environment = self
+            .native_call
+            .environment(command, self.found.search.clone());
         environment.push(("PATH", SEARCH_PATH.to_owned()));
         Call {
             called_as: self.found.binary.path.display().to_string(),
             arguments: Vec::new(),
             environment,
-            input: json!(self.asked.config).to_string().into_bytes(),
+            input: json!(self.native_call.config).to_string().into_bytes(),
             time,
         }
     }

@@ -69,17 +69,17 @@ impl Successor {
     pub fn add(
         &self,
         sandbox: &Arc<Sandbox>,
-        asked: NativeCall<'_>,
+        native_call: NativeCall<'_>,
         around: &Surroundings,
     ) -> Result<(), Error> {
         let search = around.bin_dir.display().to_string();
-        let environment = asked.environment(Command::Add, search);
+        let environment = native_call.environment(Command::Add, search);
         let call = Call {
-            input: json!(asked.config).to_string().into_bytes(),
+            input: json!(native_call.config).to_string().into_bytes(),
             ..self.call(around, environment)
         };
-        let ended = self.run(sandbox, asked, &call)?;
-        answer::read(Command::Add, asked.config, &ended)
+        let ended = self.run(sandbox, native_call, &call)?;
+        answer::read(Command::Add, native_call.config, &ended)
             .map(drop)
             .map_err(|e| e.with_prefix(format_args!("`{}`", self.binary.path.display())))
     }
@@ -88,7 +88,7 @@ impl Successor {
     pub fn tool(
         &self,
         sandbox: &Arc<Sandbox>,
-        asked: NativeCall<'_>,
+        native_call: NativeCall<'_>,
         around: &Surroundings,
         arguments: Vec<String>,
     ) -> Result<Ended, Error> {
@@ -96,7 +96,7 @@ impl Successor {
             arguments,
             ..self.call(around, Vec::new())
         };
-        self.run(sandbox, asked, &call)
+        self.run(sandbox, native_call, &call)
     }
 
     fn call(&self, around: &Surroundings, mut environment: Vec<(&'static str, String)>) -> Call {
@@ -117,25 +117,26 @@ impl Successor {
     fn run(
         &self,
         sandbox: &Arc<Sandbox>,
-        asked: NativeCall<'_>,
+        native_call: NativeCall<'_>,
         call: &Call,
     ) -> Result<Ended, Error> {
         let digest = self.binary.program.digest();
-        let asked = NativeCall {
+        let native_call = NativeCall {
             plugin: &self.name,
-            ..asked
+            ..native_call
         };
         let listed = NativePlugin {
             name: self.name.clone(),
             digest: digest.clone(),
-            networks: vec![Pattern::literal(asked.network)],
+            networks: vec![Pattern::literal(native_call.network)],
             bin_dir: None,
             limits: NativeLimits::default(),
         };
-        let (mut gate, mut log) = asked.gate(sandbox, digest, vec![listed])?;
-        let ended = gate.perform(asked.operation(asked.command, digest), |permit| {
-            run(permit, &self.binary.program, call, &mut log).map_err(Failure::from)
-        });
+        let (mut gate, mut log) = native_call.gate(sandbox, digest, vec![listed])?;
+        let ended = gate.perform(
+            native_call.operation(native_call.command, digest),
+            |permit| run(permit, &self.binary.program, call, &mut log).map_err(Failure::from),
+        );
         log.close();
         let path = self.binary.path.display();
         let ended =

@@ -80,7 +80,7 @@ impl Masquerade {
                     .ok_or_else(|| anyhow!("no iptables for {network}"))?,
                 sandbox,
                 around,
-                asked: attached.add(&self.config),
+                native_call: attached.add(&self.config),
             };
             run.make(attached, network)?;
         }
@@ -101,7 +101,7 @@ struct Run<'a> {
     program: &'a Successor,
     sandbox: &'a Arc<Sandbox>,
     around: &'a Surroundings,
-    asked: NativeCall<'a>,
+    native_call: NativeCall<'a>,
 }
 
 impl Run<'_> {
@@ -150,7 +150,7 @@ impl Run<'_> {
         let arguments = arguments.into_iter().map(str::to_owned).collect();
         let ended = self
             .program
-            .tool(self.sandbox, self.asked, self.around, arguments)
+            .tool(self.sandbox, self.native_call, self.around, arguments)
             .map_err(show)?;
         let said = || printable(String::from_utf8_lossy(&ended.messages).trim());
         Ok((ended.status != Some(0)).then(said))
