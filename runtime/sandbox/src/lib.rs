@@ -29,7 +29,7 @@
 //!     ifname: String::new(),
 //!     network: "pods".into(),
 //!     definition: None,
-//!     asked_by_pod: Vec::new(),
+//!     requested_by_pod: Vec::new(),
 //!     args: Vec::new(),
 //!     pod: None,
 //!     config: Arc::default(),
