@@ -275,7 +275,7 @@ rule! {
         tables: Numbers = Has::or_anything(r.table);
         /// The routes of `host` that an address or a route may overlap: those over links of this network or of this
         /// attachment, and the default route. Any, when left out.
-        overlaps: Owners = Has::if_any(r.overlap.as_ref().map(Overlap::mark)), only_for(&[Verb::Create, Verb::Update]), never_suggested(), never_asked();
+        overlaps: Owners = Has::if_any(r.overlap.as_ref().map(Overlap::mark)), only_for(&[Verb::Create, Verb::Update]), never_suggested(), absent_from_queries();
     } says |rule| {
         let destinations = rule.with("destinations", " within ");
         let links = rule.over_interface("links");
