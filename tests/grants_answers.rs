@@ -320,7 +320,7 @@ fn documents_that_do_something_else_are_told() -> Result<()> {
     for expected in [
         "- warning takes-grant-away",
         "ipam[1] note unknown-ipam",
-        "ipam[2] warning never-effective",
+        "ipam[2] warning no-effect",
     ] {
         assert!(
             found.contains(&expected.to_owned()),
