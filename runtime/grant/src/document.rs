@@ -95,7 +95,7 @@ pub struct Spec {
 pub struct Tenants {
     /// What it may do on networks whose configuration is the text of a NetworkAttachmentDefinition.
     pub capabilities: Capabilities,
-    /// What a pod may ask of the plugin on the node's own networks, by annotation.
+    /// What a pod may request of the plugin on the node's own networks, by annotation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pods: Vec<Request>,
 }
