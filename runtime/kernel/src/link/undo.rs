@@ -353,8 +353,8 @@ fn of_port(update: &UpdatePort, before: &Link, after: &Link) -> Option<UpdatePor
 }
 
 /// The former value, if the update sets the attribute and has changed it.
-fn back<A, T: Clone + PartialEq>(asked: &Option<A>, before: &T, after: &T) -> Option<T> {
-    (asked.is_some() && before != after).then(|| before.clone())
+fn back<A, T: Clone + PartialEq>(wanted: &Option<A>, before: &T, after: &T) -> Option<T> {
+    (wanted.is_some() && before != after).then(|| before.clone())
 }
 
 #[cfg(test)]

@@ -138,7 +138,7 @@ impl<'a> Call<'a> {
         let mut arguments = vec![format!("\"{name}\"")];
         arguments.extend(self.parameters().map(|(name, _)| name));
         let arguments = arguments.join(", ");
-        let asked = match self.result() {
+        let fake_call = match self.result() {
             None => format!("abi.Tell({arguments})\n\t\treturn"),
             Some(Result_ { ok: None, .. }) => format!("return abi.Tell({arguments})"),
             Some(Result_ { ok: Some(ty), .. }) => {
@@ -148,7 +148,7 @@ impl<'a> Call<'a> {
                 )
             }
         };
-        let _ = writeln!(out, "\tif abi.IsNative {{\n\t\t{asked}\n\t}}");
+        let _ = writeln!(out, "\tif abi.IsNative {{\n\t\t{fake_call}\n\t}}");
     }
 
     fn write_call(&self, out: &mut String, need: &mut dyn FnMut(Way, TypeId)) {

@@ -14,7 +14,7 @@ use super::state::{Hop, Network, Way, network as read_network};
 use crate::bindings::OperationError;
 use crate::bindings::weir::cni::route::{Filter, NextHop, Route};
 use crate::bindings::weir::cni::types::{ErrorCode, IpAddress, IpFamily, LinkReference, Namespace};
-use resolve::{asked, resolve};
+use resolve::{resolve, with_indexes};
 
 pub(super) use of_address::{is_secondary, of_gone_address, of_link_up, of_new_address};
 
@@ -29,7 +29,7 @@ pub(super) const HOST: u8 = 254;
 pub fn add(namespace: Namespace, route: &Route) -> Result<()> {
     changing("route.add", namespace, route).run(|machine| {
         let network = machine.network(namespace)?;
-        let new = resolve(network, asked(network, route)?)?;
+        let new = resolve(network, with_indexes(network, route)?)?;
         let like = network.routes.iter().position(|way| is_like(way, &new));
         match like {
             Some(_) if namespace == Namespace::Host || network.routes.contains(&new) => {
@@ -56,7 +56,7 @@ pub fn add(namespace: Namespace, route: &Route) -> Result<()> {
 pub fn replace(namespace: Namespace, route: &Route) -> Result<()> {
     changing("route.replace", namespace, route).run(|machine| {
         let network = machine.network(namespace)?;
-        let new = resolve(network, asked(network, route)?)?;
+        let new = resolve(network, with_indexes(network, route)?)?;
         match network.routes.iter_mut().find(|way| is_like(way, &new)) {
             Some(like) => *like = new,
             None => insert(network, new),
@@ -69,7 +69,7 @@ pub fn replace(namespace: Namespace, route: &Route) -> Result<()> {
 pub fn delete(namespace: Namespace, route: &Route) -> Result<()> {
     changing("route.delete", namespace, route).run(|machine| {
         let network = machine.network(namespace)?;
-        let wanted = asked(network, route)?;
+        let wanted = with_indexes(network, route)?;
         let at = network.routes.iter().position(|way| is_meant(way, &wanted));
         network.routes.remove(at.ok_or(ESRCH)?);
         Ok(())

@@ -17,7 +17,7 @@ const PRIORITY_OF_IPV6: u32 = 1024;
 const PROTOCOL: u8 = 3;
 
 /// A route as a plugin names it, with the indexes of its links. Errors: `not-found` for a link, `invalid`.
-pub(super) fn asked(network: &Network, route: &Route) -> Result<Way> {
+pub(super) fn with_indexes(network: &Network, route: &Route) -> Result<Way> {
     let hop = |gateway: Option<IpAddress>, link: Option<&LinkReference>, on_link| -> Result<Hop> {
         Ok(Hop {
             gateway: gateway.map(Into::into),
