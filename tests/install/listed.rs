@@ -125,10 +125,10 @@ fn one_plugin_that_fails_holds_up_neither_the_others_nor_the_node() -> Result<()
     assert!(configuration.exists(), "the node is installed");
 
     // What is there is not asked for again.
-    cluster.web.asked();
+    cluster.web.requested_paths();
     cluster.list(&json!([cluster.entry("labels", "/labels.wasm")?]))?;
     cluster.install()?;
-    assert!(cluster.web.asked().is_empty());
+    assert!(cluster.web.requested_paths().is_empty());
     assert_eq!(cluster.told()?.as_array().map(Vec::len), Some(1));
     Ok(())
 }
