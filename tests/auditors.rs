@@ -515,7 +515,7 @@ fn leases_of_no_attachment_are_marked() -> Result<()> {
     Ok(())
 }
 
-/// What someone else could have written, and what is no lease, is told and not believed.
+/// What someone else could have written, and what is not a lease, is reported and not used.
 #[test]
 fn files_of_others_are_not_believed() -> Result<()> {
     let (node, _containers) = attached()?;

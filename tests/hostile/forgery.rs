@@ -52,7 +52,7 @@ fn a_result_is_never_more_than_words() -> Result<()> {
     Ok(())
 }
 
-/// Property: a result speaks of this container or of the host, and of no third namespace.
+/// Property: a result names this container or the host, and no third namespace.
 #[test]
 fn a_sandbox_that_is_not_the_containers_is_refused() -> Result<()> {
     let fixture = fixture()?;

@@ -31,7 +31,7 @@ pub fn whole_lines(log: &Path) -> Vec<Value> {
         .collect()
 }
 
-/// The same of lines. What has lost its head is left out.
+/// The same for lines. What has lost its head is left out.
 pub fn joined(lines: Vec<Value>) -> Vec<Value> {
     let mut heads: HashMap<String, Map<String, Value>> = HashMap::new();
     let mut records: Vec<Value> = Vec::new();

@@ -160,7 +160,7 @@ fn a_native_plugin_that_fails_after_a_component() -> Result<()> {
     Ok(())
 }
 
-/// The DEL at once fails as well: both are told.
+/// The DEL at once fails as well: both errors are reported.
 #[test]
 fn what_the_delete_of_a_failed_add_says_is_told() -> Result<()> {
     let world = World::listed()?;

@@ -193,7 +193,7 @@ fn what_is_refused_is_said_with_the_reason() -> Result<()> {
         assert!(reason.is_some_and(|r| r.contains(why)), "{shown:#}");
         assert_eq!(shown["granted"], false);
         assert!(shown["about"].is_null(), "it was run: {shown:#}");
-        // Several imports may have one reason, which is said once.
+        // Several imports may have one reason, which is reported once.
         let text = said(&node.command(&["plugin", "inspect", path(&file)?])?);
         assert_eq!(text.matches(why).count(), 1, "{text}");
         let text = said(&node.command(&["plugin", "add", path(&file)?])?);

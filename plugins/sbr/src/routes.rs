@@ -72,7 +72,7 @@ pub fn all() -> Result<Vec<Route>, Error> {
     routes.context("cannot list the container's routes")
 }
 
-/// Gives each address's table a default route and those of the container's routes that lead over the interface, and takes
+/// Gives each address's table a default route and those of the container's routes that use the interface, and takes
 /// them out of the main table. With source hints, routes to the subnets stay there.
 pub fn move_all(
     config: &Config,

@@ -349,7 +349,7 @@ mod tests {
     use super::*;
     use crate::tests::decisions::{link, missed};
 
-    /// A list without a filter shows every route, also those that the rule does not speak of.
+    /// A list without a filter shows every route, also those that the rule does not match.
     #[test]
     fn a_look_at_all_is_more_than_a_look_at_some() {
         let all = List::all(Namespace::Host);

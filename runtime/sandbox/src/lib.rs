@@ -5,7 +5,7 @@
 //! one function that the command names. A trap or an exceeded limit becomes a CNI error with one of the [`codes`], and
 //! what the ADD had done is undone.
 //!
-//! WebAssembly ends here: the floors above speak of plugins, requests and results. This crate must not compile a component
+//! WebAssembly ends here: the floors above deal with plugins, requests and results. This crate must not compile a component
 //! while a container waits, load code that someone other than weir's user and root could have written, or link a plugin
 //! with anything but the contract and the small part of WASI that Rust's standard library imports.
 //!

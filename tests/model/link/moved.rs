@@ -52,7 +52,7 @@ fn carry_out(machine: &mut Machine, wanted: &Move) -> Result<Link> {
     Ok(answer)
 }
 
-/// The link as it is there: down, and nobody's port.
+/// The link as it is there: down, and not a port.
 fn arrived(mut device: Device, wanted: &Move) -> Device {
     let link = &mut device.link;
     link.name.clone_from(&wanted.name);

@@ -231,7 +231,7 @@ fn previous(update: &Update, before: &Link) -> Option<Value> {
     attributes(was)
 }
 
-/// The same of a bridge port's flags.
+/// The same for a bridge port's flags.
 fn previous_port(update: &UpdatePort, before: &Link) -> Option<Value> {
     let was = of_port(update, before, &updated_port(before, update))?;
     attributes(json!(was))

@@ -39,7 +39,7 @@ pub fn read(file: &Path) -> Result<Vec<u8>> {
     read_opened(&opened, file)
 }
 
-/// The same of a file that is open.
+/// The same for a file that is open.
 pub fn read_opened(opened: &File, file: &Path) -> Result<Vec<u8>> {
     let context = || format!("read `{}`", file.display());
     let mut bytes = Vec::new();

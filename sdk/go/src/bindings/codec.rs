@@ -166,7 +166,7 @@ impl Contract {
         }
     }
 
-    /// The function that reads, writes or passes values of a type, in a package. `need` is told of each that is not in the SDK.
+    /// The function that reads, writes or passes values of a type, in a package. `need` gets each that is not in the SDK.
     pub fn function(
         &self,
         way: Way,
@@ -257,7 +257,7 @@ impl Contract {
         }
     }
 
-    /// The name of a function of the SDK's own, which `need` is told of.
+    /// The name of a function of the SDK's own, which is passed to `need`.
     fn own_function(
         &self,
         way: Way,

@@ -185,13 +185,13 @@ pub fn print(difference: &Difference) {
         ("It can do less of this", "still", impossible, part),
         ("It can no longer", "", impossible, whole),
         (
-            "It is not certain whether more or the same of this is allowed",
+            "It may be able to do more of this, which is not certain",
             "so far",
             possible,
             uncertain,
         ),
         (
-            "It is not certain whether less or the same of this is allowed",
+            "It may be able to do less of this, which is not certain",
             "still",
             impossible,
             uncertain,

@@ -287,7 +287,7 @@ impl Way {
         std::iter::once(&self.hop).chain(further)
     }
 
-    /// Whether it leads over a link, alone or as one of several ways.
+    /// Whether it goes through a link, alone or as one of several next hops.
     pub(super) fn is_over(&self, index: u32) -> bool {
         self.hops().any(|hop| hop.link == Some(index))
     }

@@ -108,7 +108,7 @@ impl Report {
         }
     }
 
-    /// Writes the annotation, unless it is so already. An API server that is away is told, and asked again at the next pass.
+    /// Writes the annotation if it has changed. An API server that is not reachable is reported, and tried again at the next pass.
     pub fn send(&self, outcomes: &[Outcome]) {
         let Some(pod) = &self.pod else {
             return;

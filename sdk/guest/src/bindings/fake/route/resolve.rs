@@ -123,7 +123,7 @@ fn scope(way: &Way) -> u8 {
     }
 }
 
-/// The link that a hop leads over.
+/// The link that a hop goes through.
 fn link_of(network: &Network, way: &Way, hop: &Hop) -> Result<u32> {
     if let Some(index) = hop.link
         && !network.device(index)?.link.up
