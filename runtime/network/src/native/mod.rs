@@ -21,7 +21,7 @@ use weir_sandbox::Sandbox;
 pub use binary::inspect;
 pub use call::{NativeCall, SEARCH_PATH};
 pub(super) use ipam::NativeIpam;
-pub use successor::{Successor, Surroundings};
+pub use successor::{Successor, ToolEnvironment};
 
 use self::found::Found;
 use self::listing::Listing;

@@ -30,9 +30,9 @@ pub struct Successor {
     binary: Binary,
 }
 
-/// The environment of the programs.
+/// The environment in which the tools run.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct ToolEnvironment {
     /// `PATH`.
     pub search: String,
     /// `CNI_PATH`.
@@ -70,13 +70,13 @@ impl Successor {
         &self,
         sandbox: &Arc<Sandbox>,
         native_call: NativeCall<'_>,
-        around: &Surroundings,
+        tools: &ToolEnvironment,
     ) -> Result<(), Error> {
-        let search = around.bin_dir.display().to_string();
+        let search = tools.bin_dir.display().to_string();
         let environment = native_call.environment(Command::Add, search);
         let call = Call {
             input: json!(native_call.config).to_string().into_bytes(),
-            ..self.call(around, environment)
+            ..self.call(tools, environment)
         };
         let ended = self.run(sandbox, native_call, &call)?;
         answer::read(Command::Add, native_call.config, &ended)
@@ -89,18 +89,18 @@ impl Successor {
         &self,
         sandbox: &Arc<Sandbox>,
         native_call: NativeCall<'_>,
-        around: &Surroundings,
+        tools: &ToolEnvironment,
         arguments: Vec<String>,
     ) -> Result<Ended, Error> {
         let call = Call {
             arguments,
-            ..self.call(around, Vec::new())
+            ..self.call(tools, Vec::new())
         };
         self.run(sandbox, native_call, &call)
     }
 
-    fn call(&self, around: &Surroundings, mut environment: Vec<(&'static str, String)>) -> Call {
-        environment.push(("PATH", around.search.clone()));
+    fn call(&self, tools: &ToolEnvironment, mut environment: Vec<(&'static str, String)>) -> Call {
+        environment.push(("PATH", tools.search.clone()));
         environment.extend(std::env::var(SYSTEM_BUS).ok().map(|bus| (SYSTEM_BUS, bus)));
         // By its own name: the programs of iptables are one file, and look at it.
         let directory = self.binary.path.parent().unwrap_or(Path::new("/"));
