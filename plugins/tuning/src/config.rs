@@ -31,7 +31,7 @@ pub struct Config {
     /// Where backups are.
     pub data_dir: String,
     /// Arguments of the convention.
-    pub args: ArgsKey<Instead>,
+    pub args: ArgsKey<CniArgsKeys>,
     /// Capability arguments.
     pub runtime_config: MacKey,
 }
@@ -39,7 +39,7 @@ pub struct Config {
 /// `args.cni`: each key replaces the configuration's, even with a value that means none.
 #[weir_sdk::config(default)]
 #[derive(Clone, Debug, Default)]
-pub struct Instead {
+pub struct CniArgsKeys {
     /// Parameters; each replaces the configuration's of the same key.
     pub sysctl: BTreeMap<String, String>,
     /// The interface's MAC.
