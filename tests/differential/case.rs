@@ -525,7 +525,7 @@ impl Story<'_> {
         }
     }
 
-    /// Returns what came of the call on both sides.
+    /// Returns the outcome of the call on both sides.
     fn compare_outcomes(&self, outcomes: &[Outcome; 2], now: &[Snapshot; 2]) -> Result<Value> {
         let normal = |index: usize| {
             let (side, config) = (&self.sides[index], &self.case.config);

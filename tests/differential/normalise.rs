@@ -236,7 +236,7 @@ fn intended_addresses(link: &mut Value) {
     }
 }
 
-/// What came of a call, as it is compared.
+/// The outcome of a call, as it is compared.
 pub fn outcome(
     outcome: &Outcome,
     side: &Side,

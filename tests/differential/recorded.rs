@@ -28,7 +28,7 @@ const OF_LINK: [&str; 8] = [
     "txqlen",
 ];
 
-/// What came of each step of a case.
+/// The outcome of each step of a case.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Steps {
@@ -47,7 +47,7 @@ impl Steps {
         }
     }
 
-    /// Notes what came of a step: the outcome of the call, null where the sides may differ, and what it has changed.
+    /// Notes the outcome of a step: that of the call, null where the sides may differ, and what it has changed.
     pub fn note(&mut self, step: &str, outcome: Value, state: &Value) {
         let state = reduced(state);
         let changes = changes(&self.last, &state);

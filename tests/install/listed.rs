@@ -1,4 +1,4 @@
-//! A list of plugins for every node: each is installed by itself, and the pod that installs says what came of it.
+//! A list of plugins for every node: each is installed by itself, and the pod that installs reports the outcome.
 
 use std::fs;
 use std::process::{Command, Output};

@@ -1,5 +1,5 @@
 //! The audit log, as its own documentation describes it: what an invocation's records share stands once before them,
-//! and what came of what changes something in a line of its own. Chain lines are left out of the records.
+//! and the outcome of what changes something in a line of its own. Chain lines are left out of the records.
 
 use std::collections::HashMap;
 use std::fs;

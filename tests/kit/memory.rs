@@ -21,7 +21,7 @@ const NULL: *mut c_void = std::ptr::null_mut();
 /// How a stop tells that the process is about to end.
 const ABOUT_TO_END: c_int = libc::SIGTRAP | (libc::PTRACE_EVENT_EXIT << 8);
 
-/// What came of a process, and the most memory that it had at one time.
+/// The outcome of a process, and the most memory that it had at one time.
 #[derive(Clone, Debug)]
 pub struct Measured {
     pub outcome: Outcome,

@@ -38,7 +38,7 @@ pub struct Call {
     input: Vec<u8>,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The exit status; none when a signal ended it.
