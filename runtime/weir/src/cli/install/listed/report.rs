@@ -1,4 +1,4 @@
-//! The outcome of each plugin of the list, as an annotation of the installer's own pod: one pod is on each node, `kubectl get` shows
+//! The outcome of each plugin of the list, as an annotation of the installer's own pod: each node has one, `kubectl get` shows
 //! it, and it goes with the pod.
 
 use std::cell::RefCell;
@@ -108,7 +108,8 @@ impl Report {
         }
     }
 
-    /// Writes the annotation if it has changed. An API server that is not reachable is reported, and tried again at the next pass.
+    /// Writes the annotation if it has changed. An API server that cannot be reached is reported, and tried
+    /// again at the next pass.
     pub fn send(&self, outcomes: &[Outcome]) {
         let Some(pod) = &self.pod else {
             return;
