@@ -515,7 +515,7 @@ fn leases_of_no_attachment_are_marked() -> Result<()> {
     Ok(())
 }
 
-/// What someone else could have written, and what is no lease, is told and not believed.
+/// What someone else could have written, and what is not a lease, is reported and not used.
 #[test]
 fn files_of_others_are_not_believed() -> Result<()> {
     let (node, _containers) = attached()?;
@@ -579,13 +579,13 @@ fn a_grant_is_shown_for_a_network() -> Result<()> {
         &[
             "may do on the network pods",
             "change interfaces of kind veth, on the host\n",
-            "On this network, a pod may ask it for ips",
+            "On this network, a pod may request ips",
         ],
     );
     assert!(!own.contains("where weir made it for this"), "{own}");
     let tenants = node.stdout(&on("lab/data"), 0)?;
     assert!(tenants.contains("where weir made it for this"), "{tenants}");
-    assert!(!tenants.contains("a pod may ask"), "{tenants}");
+    assert!(!tenants.contains("a pod may request"), "{tenants}");
     assert_contains(
         &node.stdout(&["grants", "show", "bridge"], 0)?,
         &[

@@ -147,7 +147,7 @@ fn under_multus_what_a_file_of_roots_has_is_the_nodes_own() -> Result<()> {
     world.configure("10-cbr0.conflist", &own())?;
     let mut config = execution(&own()["plugins"][0], "cbr0");
     assert_eq!(world.add(&config)?, "cbr0");
-    // What runtimes and Multus add is nobody's configuration.
+    // What runtimes and Multus add is not part of a configuration file.
     let world = World::create()?.with_multus()?;
     world.configure("10-cbr0.conflist", &own())?;
     config["args"] = json!({ "cni": { "ips": ["10.61.0.99"] } });

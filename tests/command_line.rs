@@ -99,7 +99,7 @@ fn weir_root_relocates_everything() -> Result<()> {
     ] {
         assert!(node.root().join(path).exists(), "{path}");
     }
-    // Something that is no absolute path cannot stand for `/`.
+    // Only an absolute path can stand for `/`.
     let output = Command::new(binary())
         .args(["net", "status", "no-such-network-anywhere"])
         .env("WEIR_ROOT", "relative")

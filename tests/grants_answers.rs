@@ -320,7 +320,7 @@ fn documents_that_do_something_else_are_told() -> Result<()> {
     for expected in [
         "- warning takes-grant-away",
         "ipam[1] note unknown-ipam",
-        "ipam[2] warning never-effective",
+        "ipam[2] warning no-effect",
     ] {
         assert!(
             found.contains(&expected.to_owned()),
@@ -477,7 +477,7 @@ fn a_suggestion_keeps_the_limits() -> Result<()> {
     Ok(())
 }
 
-/// A name that is not a component's is told for what it is by every command that takes a plugin's.
+/// Every command that takes a plugin's name reports what a name that is not a component's stands for.
 #[test]
 fn weir_itself_and_native_plugins_are_told_for_what_they_are() -> Result<()> {
     let node = Node::create()?;
@@ -577,7 +577,7 @@ fn what_weir_may_do_itself_is_explained() -> Result<()> {
     Ok(())
 }
 
-/// The node's list of interfaces is what `{hostInterfaces}` stands for, and whoever is denied one is told how to list it.
+/// The node's list of interfaces is what `{hostInterfaces}` stands for, and a denial says how to list an interface.
 #[test]
 fn interfaces_of_the_host_are_those_that_the_node_lists() -> Result<()> {
     let node = Node::create()?;

@@ -43,7 +43,7 @@ fn loopback() -> Value {
 }
 
 impl World {
-    /// One of two bridge networks, of which the second has this interface.
+    /// One of two bridge networks. The second has this interface.
     fn of_two(second: &str) -> Result<Self> {
         Self::create(json!([
             bridge("one", 1, "eth{n}"),
@@ -483,7 +483,7 @@ fn a_del_after_a_kill_at_any_point_leaves_nothing() -> Result<()> {
     world.succeeds("del", &both)
 }
 
-/// Each is told another name, whoever comes first.
+/// Each gets another name, whoever comes first.
 #[test]
 fn two_callers_at_once_get_two_names() -> Result<()> {
     let names = ["one", "two", "three", "four"];

@@ -1,4 +1,4 @@
-//! Plugins from registries and archives: whatever is said of one is an artifact or an error, and a component that comes out of an
+//! Plugins from registries and archives: any description of one gives an artifact or an error, and a component from an
 //! archive is the one that its manifest names.
 
 #![no_main]

@@ -71,7 +71,7 @@ fn convert(result: &AddResult) {
         let Ok(printed) = to_json(result, version) else {
             assert!(
                 !version.has_interfaces(),
-                "{version} can say everything that is no address"
+                "{version} can express everything except addresses"
             );
             continue;
         };

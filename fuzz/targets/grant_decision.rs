@@ -1,5 +1,5 @@
 //! The matching of grants: any rules, and any operation. Default is no; a rule more never forbids; what
-//! is said to be the reason is one.
+//! is reported as the reason is one.
 
 #![no_main]
 
@@ -31,7 +31,7 @@ fuzz_target!(|input: &[u8]| {
     let _ = decide(&mut input);
 });
 
-/// Errors: an input that is too short, which is no finding.
+/// Errors: an input that is too short, which is not a finding.
 fn decide(input: &mut Unstructured<'_>) -> Result<()> {
     let invocation = Invocation {
         container_id: "c1".to_owned(),

@@ -69,7 +69,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// One of which the kernel tells what it made, and that it can refuse in many places.
+/// A transaction for which the kernel reports what it made, and that it can refuse in many places.
 fn transaction() -> Apply {
     let set = Set {
         name: "s".to_owned(),

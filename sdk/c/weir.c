@@ -507,7 +507,7 @@ static void skip_space(struct rest *rest)
         ;
 }
 
-/* Finds the value of a key of the configuration. The host has checked that it is JSON, and an object. */
+/* Finds the value of a key of the configuration. weir has checked that it is JSON, and an object. */
 static bool find_key(weir_string_t config, const char *key, struct rest *rest)
 {
     bool is_key = false, is_found = false;

@@ -72,7 +72,7 @@ fn an_exhausted_range() -> Result<()> {
         110,
         &["no IP addresses available", "10.23.0.1-10.23.0.2"],
     );
-    // The node and its pods work: a runtime is told only if the network requests it.
+    // The node and its pods work: STATUS fails only if the network requests that.
     let status = weir(&node, "bridge", "STATUS", &second, &small);
     node.run(&status)?.result();
     let mut told = small.clone();

@@ -20,7 +20,7 @@ impl NetworkWithArgs {
         let (node, container) = Node::with_container()?;
         node.install_with(&Grant::nothing("puppet"))?;
         let network = json!({ "cniVersion": "1.1.0", "name": "told", "plugins": [
-            { "type": "puppet", "orders": [{ "do": "asked.parameters" }] },
+            { "type": "puppet", "orders": [{ "do": "input.parameters" }] },
         ] });
         Ok(Self {
             file: node.put_network("10-told.conflist", &network)?,
@@ -42,7 +42,7 @@ impl NetworkWithArgs {
         let mut told = Vec::new();
         for line in log.lines() {
             let line: Value = serde_json::from_str(line)?;
-            if line["message"] == "asked.parameters" {
+            if line["message"] == "input.parameters" {
                 let said: Value =
                     serde_json::from_str(line["fields"]["said"].as_str().context("a text")?)?;
                 told.push(format!(

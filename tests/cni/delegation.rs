@@ -9,7 +9,7 @@ const SECOND: &str = "second";
 
 /// A network of one plugin that runs another as its IPAM plugin, on each command.
 fn delegating() -> Result<Network> {
-    let orders = ["asked.config", "asked.parameters", "ipam.add"];
+    let orders = ["input.config", "input.parameters", "ipam.add"];
     let orders: Vec<Value> = orders.iter().map(|order| json!({ "do": order })).collect();
     let plugin = json!({
         "type": PLUGIN, "orders": orders, "ipam": { "type": SECOND, "own": [1] }, "other": { "a": 1 }
@@ -42,8 +42,8 @@ fn of(network: &Network, plugin: &str, order: &str) -> Result<Value> {
 fn cni_4_1_a_delegated_plugin_has_the_complete_configuration() -> Result<()> {
     let network = delegating()?;
     network.run("add")?;
-    let upper = of(&network, PLUGIN, "asked.config")?;
-    assert_eq!(of(&network, SECOND, "asked.config")?, upper);
+    let upper = of(&network, PLUGIN, "input.config")?;
+    assert_eq!(of(&network, SECOND, "input.config")?, upper);
     assert_eq!(upper["type"], PLUGIN);
     assert_eq!(upper["ipam"], json!({ "type": SECOND, "own": [1] }));
     assert_eq!(upper["other"], json!({ "a": 1 }));
@@ -54,8 +54,8 @@ fn cni_4_1_a_delegated_plugin_has_the_complete_configuration() -> Result<()> {
 fn cni_4_1_a_delegated_plugin_has_the_same_parameters() -> Result<()> {
     let network = delegating()?;
     network.run_with("add", &["--ifname", "data7", "--args", "A=b"])?;
-    let upper = of(&network, PLUGIN, "asked.parameters")?;
-    assert_eq!(of(&network, SECOND, "asked.parameters")?, upper);
+    let upper = of(&network, PLUGIN, "input.parameters")?;
+    assert_eq!(of(&network, SECOND, "input.parameters")?, upper);
     assert_eq!(upper["ifname"], "data7");
     assert_eq!(upper["args"], json!([["A", "b"]]));
     Ok(())

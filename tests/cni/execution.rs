@@ -107,7 +107,7 @@ fn a_cached_result_that_others_can_write_is_not_used() -> Result<()> {
 #[test]
 fn cni_3_2_plugins_are_told_the_parameters_of_the_attachment() -> Result<()> {
     let telling = json!({
-        "type": PLUGIN, "mark": "a", "orders": [{ "do": "asked.parameters" }]
+        "type": PLUGIN, "mark": "a", "orders": [{ "do": "input.parameters" }]
     });
     let network = Network::of(&[telling.clone(), telling])?;
     let words = ["--ifname", "data7", "--args", "IgnoreUnknown=1;A=b"];
@@ -123,7 +123,7 @@ fn cni_3_2_plugins_are_told_the_parameters_of_the_attachment() -> Result<()> {
         "hasContainer": true,
     });
     for command in ["ADD", "CHECK", "DEL"] {
-        let told = network.answers(command, "asked.parameters");
+        let told = network.answers(command, "input.parameters");
         assert_eq!(told.len(), 2, "{command}");
         for told in told {
             let told: Value = serde_json::from_str(&told)?;
@@ -162,7 +162,7 @@ fn cni_3_3_plugins_run_in_order_with_the_result_of_the_one_before() -> Result<()
     let result = network.add()?;
     assert_eq!(network.run_on("ADD"), ["a", "b", "c"]);
     assert_eq!(
-        network.answers("ADD", "asked.previous"),
+        network.answers("ADD", "input.previous"),
         ["none", "a", "a b"]
     );
     assert_eq!(result["dns"]["search"], json!(["a", "b", "c"]));
@@ -213,7 +213,7 @@ fn cni_3_4_each_plugin_has_the_final_result_of_the_add() -> Result<()> {
     let network = Network::of(&[plugin("a"), plugin("b")])?;
     network.add()?;
     network.run("del")?;
-    assert_eq!(network.answers("DEL", "asked.previous"), ["a b", "a b"]);
+    assert_eq!(network.answers("DEL", "input.previous"), ["a b", "a b"]);
     Ok(())
 }
 
@@ -237,7 +237,7 @@ fn cni_3_5_plugins_run_in_order_with_the_final_result_of_the_add() -> Result<()>
     let network = Network::attached()?;
     network.run("check")?;
     assert_eq!(network.run_on("CHECK"), ["a", "b", "c"]);
-    assert_eq!(network.answers("CHECK", "asked.previous"), ["a b c"; 3]);
+    assert_eq!(network.answers("CHECK", "input.previous"), ["a b c"; 3]);
     Ok(())
 }
 
@@ -292,7 +292,7 @@ fn cni_3_6_name_and_version_are_inserted_and_other_fields_pass_unaltered() -> Re
             "own": { "deep": [1, null, { "a": "ä" }] },
         })]
     );
-    assert_eq!(network.answers("ADD", "asked.previous"), ["none"]);
+    assert_eq!(network.answers("ADD", "input.previous"), ["none"]);
     Ok(())
 }
 
@@ -332,7 +332,7 @@ fn cni_3_6_1_runtime_config_has_what_is_declared_and_provided() -> Result<()> {
 #[test]
 fn cni_3_7_what_is_not_valid_is_deleted_and_plugins_collect_the_rest() -> Result<()> {
     let mut telling = plugin("a");
-    telling["orders"] = json!([{ "do": "asked.config" }, { "do": "asked.parameters" }]);
+    telling["orders"] = json!([{ "do": "input.config" }, { "do": "input.parameters" }]);
     let network = Network::of(&[telling])?;
     network.add()?;
     let stale = network.node.container()?;
@@ -341,10 +341,10 @@ fn cni_3_7_what_is_not_valid_is_deleted_and_plugins_collect_the_rest() -> Result
     network
         .node
         .weir(&["net", "gc", NETWORK, "--keep", &valid])?;
-    let deleted = network.answers("DEL", "asked.parameters");
+    let deleted = network.answers("DEL", "input.parameters");
     assert_eq!(deleted.len(), 1, "{deleted:?}");
     assert!(deleted[0].contains(&stale.id), "{deleted:?}");
-    assert_eq!(network.answers("GC", "asked.parameters"), [valid]);
+    assert_eq!(network.answers("GC", "input.parameters"), [valid]);
     network.run("check").map(drop)
 }
 

@@ -2,7 +2,7 @@
 //! clause of sections 3 and 4 of the CNI specification, under the number that the clause has in
 //! `docs/conformance.md`.
 //!
-//! Most networks here are lists of one plugin that says in weir's log what it was asked, and leaves a mark in
+//! Most networks here are lists of one plugin that writes to weir's log what it was called with, and leaves a mark in
 //! the result that it passes on.
 
 mod by_hand;
@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::{Container, Grant, Node, failure, with_keys};
 
-/// The plugin that says what it was asked.
+/// The plugin that writes to the log what it was called with.
 const PLUGIN: &str = "puppet";
 
 /// The network's name.
@@ -41,7 +41,7 @@ fn plugin(mark: &str) -> Value {
     json!({
         "type": PLUGIN,
         "mark": mark,
-        "orders": [{ "do": "asked.config" }, { "do": "asked.previous" }],
+        "orders": [{ "do": "input.config" }, { "do": "input.previous" }],
     })
 }
 
@@ -156,7 +156,7 @@ impl Network {
 
     /// The configurations of the calls with this command.
     fn configs(&self, command: &str) -> Vec<Value> {
-        let configs = self.answers(command, "asked.config");
+        let configs = self.answers(command, "input.config");
         let configs = configs.iter().map(|config| serde_json::from_str(config));
         configs.collect::<Result<_, _>>().expect("JSON")
     }

@@ -45,7 +45,7 @@ pub fn expect_none(containerd: &Containerd) -> Result<()> {
     Ok(())
 }
 
-/// Fails unless there is so much of each kind, which is told by words that it is written with.
+/// Fails unless there is so much of each kind, which words in its text tell apart.
 pub fn expect(containerd: &Containerd, kinds: &[(&str, usize)]) -> Result<()> {
     let all = of_pods(containerd)?;
     for (kind, expected) in kinds {

@@ -228,7 +228,7 @@ impl Case {
         }
         let story = Story {
             case: self,
-            asked: self.asked(),
+            requested: self.requested(),
             sides,
             before: RefCell::default(),
             steps: RefCell::default(),
@@ -272,7 +272,7 @@ impl Case {
     }
 
     /// Everything that is asked for, to find MACs in.
-    pub(crate) fn asked(&self) -> String {
+    pub(crate) fn requested(&self) -> String {
         format!(
             "{} {:?} {:?} {:?} {:?}",
             self.config, self.chained, self.of_second, self.args, self.host
@@ -290,7 +290,7 @@ fn list(first: Value, chained: &[Value]) -> Value {
 /// A case under way.
 struct Story<'c> {
     case: &'c Case,
-    asked: String,
+    requested: String,
     sides: [Side; 2],
     /// weir's state after the step before.
     before: RefCell<Value>,
@@ -493,7 +493,7 @@ impl Story<'_> {
 
     /// weir's ADD that fails leaves no link, address, rule or lease.
     fn expect_nothing_new(&self, now: &Snapshot) -> Result<()> {
-        let now = normalise::made(&normalise::snapshot(now, &self.asked));
+        let now = normalise::made(&normalise::snapshot(now, &self.requested));
         let new = differences(&normalise::made(&self.before.borrow()), &now);
         ensure!(
             new.is_empty(),
@@ -525,11 +525,11 @@ impl Story<'_> {
         }
     }
 
-    /// Returns what came of the call on both sides.
+    /// Returns the outcome of the call on both sides.
     fn compare_outcomes(&self, outcomes: &[Outcome; 2], now: &[Snapshot; 2]) -> Result<Value> {
         let normal = |index: usize| {
             let (side, config) = (&self.sides[index], &self.case.config);
-            normalise::outcome(&outcomes[index], side, &now[index], config, &self.asked)
+            normalise::outcome(&outcomes[index], side, &now[index], config, &self.requested)
         };
         let (reference, weir) = (normal(0), normal(1));
         let differing = differences(&reference, &weir);
@@ -547,7 +547,8 @@ impl Story<'_> {
         let mut differing = Vec::new();
         let same = wait_for(|| {
             let now = known.take().map_or_else(|| self.snapshots(), Ok)?;
-            let [reference, weir] = now.map(|snapshot| normalise::snapshot(&snapshot, &self.asked));
+            let [reference, weir] =
+                now.map(|snapshot| normalise::snapshot(&snapshot, &self.requested));
             differing = differences(&reference, &weir);
             self.before.replace(weir);
             Ok(differing.is_empty())

@@ -13,7 +13,7 @@ const OUTSIDE: usize = 1;
 
 const PORT: u16 = 80;
 
-/// The addresses of the pod, as firewalld is told them.
+/// The addresses of the pod, as firewalld gets them.
 const SOURCES: [&str; 2] = ["10.1.0.2/32", "fd00:1::2/128"];
 
 fn list(firewall: Option<Value>) -> Value {
@@ -112,7 +112,7 @@ fn passes_while_attached(side: &Side) -> Result<()> {
     Ok(())
 }
 
-/// The addresses of an attached list, as firewalld is told them.
+/// The addresses of an attached list, as firewalld gets them.
 fn bound(attached: &Value) -> [String; 2] {
     [0, 1].map(|number| {
         let address = attached["prevResult"]["ips"][number]["address"].as_str();

@@ -52,8 +52,10 @@ fn call(
         let outcome = side.call(command, 0, &config, None)?;
         ensure!(outcome.succeeded(), "{:?}: {outcome:?}", side.whose);
         documents[place] = outcome.document();
-        let (now, asked) = (Snapshot::take(side)?, case.asked());
-        outcomes.push(normalise::outcome(&outcome, side, &now, &config, &asked));
+        let (now, requested) = (Snapshot::take(side)?, case.requested());
+        outcomes.push(normalise::outcome(
+            &outcome, side, &now, &config, &requested,
+        ));
     }
     let differing = differences(&outcomes[0], &outcomes[1]).join("\n  ");
     ensure!(
@@ -80,7 +82,7 @@ const OF_IPV6: [&str; 2] = ["accept_ra", "accept_dad"];
 
 /// The state of a node. Of files, the content: their modes cost nothing.
 fn state(case: &Case, side: &Side) -> Result<Value> {
-    let mut state = normalise::snapshot(&Snapshot::take(side)?, &case.asked());
+    let mut state = normalise::snapshot(&Snapshot::take(side)?, &case.requested());
     let files = state["files"].as_object_mut().into_iter().flatten();
     for (_, file) in files {
         *file = file["content"].take();

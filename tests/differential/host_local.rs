@@ -142,7 +142,7 @@ fn a_lease_that_was_overwritten_in_place_is_released() -> Result<()> {
         let whose = side.whose;
         let first = side.call("ADD", 0, &config, None)?.result();
         side.call("ADD", 1, &config, None)?.result();
-        // The second container has the first one's address from now on, and its own is nobody's.
+        // The second container has the first one's address from now on, and its own address has no container.
         let (taken, other) = (
             side.node.leases("net").join("10.1.0.2"),
             side.node.leases("net").join("10.1.0.3"),

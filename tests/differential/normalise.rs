@@ -64,27 +64,27 @@ impl Roles {
 }
 
 /// A snapshot as it is compared. MACs that `asked` names are kept.
-pub fn snapshot(snapshot: &Snapshot, asked: &str) -> Value {
+pub fn snapshot(snapshot: &Snapshot, requested: &str) -> Value {
     let roles = Roles::of(snapshot);
     let containers = snapshot.containers.iter().enumerate();
     let containers = containers.map(|(number, container)| {
         (
             format!("container {}", number + 1),
-            space(container, &roles, asked),
+            space(container, &roles, requested),
         )
     });
     json!({
-        "host": space(&snapshot.host, &roles, asked),
+        "host": space(&snapshot.host, &roles, requested),
         "containers": containers.collect::<Map<_, _>>(),
         "files": snapshot.files,
     })
 }
 
-fn space(space: &Space, roles: &Roles, asked: &str) -> Value {
+fn space(space: &Space, roles: &Roles, requested: &str) -> Value {
     let links = space.links.iter().map(|link| {
         let name = roles.of_name(link["ifname"].as_str().unwrap_or_default());
         let mut normal = without_chance(link, roles);
-        normal["address"] = json!(mac_role(link, asked));
+        normal["address"] = json!(mac_role(link, requested));
         chance_of_index(&mut normal);
         intended_queues(&mut normal);
         intended_header(&mut normal);
@@ -92,7 +92,7 @@ fn space(space: &Space, roles: &Roles, asked: &str) -> Value {
         intended_addresses(&mut normal);
         (name, normal)
     });
-    // The kernel's order follows indices, and neighbours that are no one's doing come and go.
+    // The kernel's order follows indices, and neighbours that the kernel learns by itself come and go.
     let permanent = space
         .neighbours
         .iter()
@@ -135,9 +135,9 @@ fn text_role(text: &str, roles: &Roles) -> String {
 
 /// What a link's MAC is: one that was asked for, one of its own, or a bridge's. The reference's bridge
 /// takes that of a port, and none without ports; weir's has one of its own from the start.
-fn mac_role(link: &Value, asked: &str) -> String {
+fn mac_role(link: &Value, requested: &str) -> String {
     let mac = link["address"].as_str().unwrap_or_default();
-    let is_special = mac == "00:00:00:00:00:00" || asked.to_lowercase().contains(mac);
+    let is_special = mac == "00:00:00:00:00:00" || requested.to_lowercase().contains(mac);
     match mac {
         _ if link["linkinfo"]["info_kind"] == "bridge" => "{of the bridge}".to_owned(),
         mac if is_special => mac.to_owned(),
@@ -236,17 +236,17 @@ fn intended_addresses(link: &mut Value) {
     }
 }
 
-/// What came of a call, as it is compared.
+/// The outcome of a call, as it is compared.
 pub fn outcome(
     outcome: &Outcome,
     side: &Side,
     now: &Snapshot,
     config: &Value,
-    asked: &str,
+    requested: &str,
 ) -> Value {
     match outcome.status {
         Some(0) => {
-            let mut result = result(outcome.document(), side, now, asked);
+            let mut result = result(outcome.document(), side, now, requested);
             intended_dns_of_ipam(&mut result, config);
             result
         }
@@ -255,7 +255,7 @@ pub fn outcome(
     }
 }
 
-/// Whether the version is the fault is told by both; for everything else the reference has 999.
+/// Both report a wrong version with the same code; for everything else the reference has 999.
 fn intended_code(error: &Value) -> Value {
     match error["code"].as_u64() {
         Some(1) => error["code"].clone(),
@@ -264,12 +264,12 @@ fn intended_code(error: &Value) -> Value {
     }
 }
 
-fn result(mut result: Value, side: &Side, now: &Snapshot, asked: &str) -> Value {
+fn result(mut result: Value, side: &Side, now: &Snapshot, requested: &str) -> Value {
     let roles = Roles::of(now);
     let interfaces = result.get_mut("interfaces").and_then(Value::as_array_mut);
     for interface in interfaces.into_iter().flatten() {
         intended_mtu(interface);
-        normalise_interface(interface, side, now, &roles, asked);
+        normalise_interface(interface, side, now, &roles, requested);
     }
     intended_empty_keys(&mut result);
     result
@@ -289,7 +289,7 @@ fn normalise_interface(
     side: &Side,
     now: &Snapshot,
     roles: &Roles,
-    asked: &str,
+    requested: &str,
 ) {
     let name = interface["name"].as_str().unwrap_or_default().to_owned();
     let sandbox = interface["sandbox"].as_str().unwrap_or_default().to_owned();
@@ -305,7 +305,10 @@ fn normalise_interface(
         .link(&name)
         .filter(|link| link["address"] == interface["mac"]);
     if let Some(link) = kernels {
-        interface["mac"] = json!(format!("{{as in the kernel: {}}}", mac_role(link, asked)));
+        interface["mac"] = json!(format!(
+            "{{as in the kernel: {}}}",
+            mac_role(link, requested)
+        ));
     }
     interface["name"] = json!(roles.of_name(&name));
 }

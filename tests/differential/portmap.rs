@@ -401,7 +401,7 @@ fn everything_is_masqueraded() -> Result<()> {
     )
 }
 
-/// What comes to the container itself and not by a mapped port is nobody's to masquerade.
+/// What comes to the container itself and not by a mapped port is not masqueraded.
 #[test]
 fn a_connection_to_the_containers_own_address_keeps_its_source() -> Result<()> {
     let side = Side::create(Whose::Weir, 3)?;

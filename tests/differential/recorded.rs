@@ -28,7 +28,7 @@ const OF_LINK: [&str; 8] = [
     "txqlen",
 ];
 
-/// What came of each step of a case.
+/// The outcome of each step of a case.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Steps {
@@ -47,7 +47,7 @@ impl Steps {
         }
     }
 
-    /// Notes what came of a step: the outcome of the call, null where the sides may differ, and what it has changed.
+    /// Notes the outcome of a step: that of the call, null where the sides may differ, and what it has changed.
     pub fn note(&mut self, step: &str, outcome: Value, state: &Value) {
         let state = reduced(state);
         let changes = changes(&self.last, &state);
@@ -88,8 +88,9 @@ impl Case {
         let steps = steps.with_context(|| format!("`{name}` is not recorded"))?;
         let side = Side::create(Whose::Weir, self.containers())?;
         self.prepare(&side)?;
-        let asked = self.asked();
-        let now = || Snapshot::take(&side).map(|now| reduced(&normalise::snapshot(&now, &asked)));
+        let requested = self.requested();
+        let now =
+            || Snapshot::take(&side).map(|now| reduced(&normalise::snapshot(&now, &requested)));
         let mut last = now()?;
         self.tell(|step, previous: &Option<Value>| {
             let Some(expected) = steps.get(step.name) else {
@@ -123,8 +124,8 @@ impl Case {
         let config = with_previous(&self.config_of(container), previous);
         let outcome = side.call(command, container, &config, self.args[container])?;
         if !expected.is_null() {
-            let (now, asked) = (Snapshot::take(side)?, self.asked());
-            let weir = normalise::outcome(&outcome, side, &now, &self.config, &asked);
+            let (now, requested) = (Snapshot::take(side)?, self.requested());
+            let weir = normalise::outcome(&outcome, side, &now, &self.config, &requested);
             let lines = differences(expected, &weir).join("\n  ");
             let said = outcome.stdout.trim();
             ensure!(lines.is_empty(), "outcomes differ:\n  {lines}\n{said}");

@@ -141,9 +141,9 @@ impl Attached {
         with_previous(&config, Some(previous))
     }
 
-    fn snapshot(&self, asked: &Value) -> Result<Value> {
+    fn snapshot(&self, requested: &Value) -> Result<Value> {
         let snapshot = Snapshot::take(&self.side)?;
-        Ok(normalise::snapshot(&snapshot, &asked.to_string()))
+        Ok(normalise::snapshot(&snapshot, &requested.to_string()))
     }
 
     /// Runs DEL with these keys, which must give the interface these attributes back.

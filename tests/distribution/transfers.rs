@@ -204,7 +204,7 @@ fn a_proposed_grant_comes_beside_the_plugin_and_is_not_in_force() -> Result<()> 
     let error = case.user.failure(&["plugin", "pull", &bare, "--replace"])?;
     assert_contains(&error, &["labels.grant.yaml", "remove it"]);
 
-    // Neither the grant of another component nor what is no grant is pushed.
+    // Neither the grant of another component nor a file that is not a grant is pushed.
     let other = case.user.file("other.yaml");
     let digest = format!("digest: sha256:{}", "0".repeat(64));
     let named = fs::read_to_string(&grant)?.replace("# digest: sha256:…", &digest);

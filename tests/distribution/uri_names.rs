@@ -9,12 +9,12 @@ use nix::unistd::mkfifo;
 use serde_json::json;
 use weir_kit::{assert_contains, assert_lacks, component};
 
-use crate::uris::{Place, other};
+use crate::uris::{UriFixture, other};
 
 #[test]
 fn what_is_no_plugins_uri_is_refused() -> Result<()> {
-    let place = Place::create()?;
-    let container = place.node.container()?;
+    let fixture = UriFixture::create()?;
+    let container = fixture.node.container()?;
     let netns = container.netns();
     let add = ["net", "add", "named", crate::text(&netns)?];
     for (uri, why) in [
@@ -27,91 +27,91 @@ fn what_is_no_plugins_uri_is_refused() -> Result<()> {
         ("oci:///x:1", "names no registry"),
         ("https://r.example/\u{202e}x", "a URI cannot"),
     ] {
-        place.put_network(uri)?;
-        let said = place.refused(&[])?;
+        fixture.put_network(uri)?;
+        let said = fixture.refused(&[])?;
         assert_contains(&said, &["network `named`", why]);
-        let at_add = place.node.stderr(&add, 1)?;
+        let at_add = fixture.node.stderr(&add, 1)?;
         assert_contains(&at_add, &["205", why]);
         assert_lacks(&(said + &at_add), &["hunter2", "\u{202e}", "panicked"]);
     }
     for uri in ["oci://registry/x:1", "https://user:hunter2/x.wasm"] {
-        place.put_network(uri)?;
-        let said = place.refused(&[])?;
+        fixture.put_network(uri)?;
+        let said = fixture.refused(&[])?;
         assert_lacks(&said, &["panicked", "Connection refused"]);
     }
-    assert!(place.installed()?.is_empty());
+    assert!(fixture.installed()?.is_empty());
     Ok(())
 }
 
 #[test]
 fn a_file_must_be_roots_own() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = UriFixture::create()?;
     let bytes = fs::read(component("labels"))?;
-    let file = place.node.write("srv/labels.wasm", &bytes)?;
-    let directory = place.node.root().join("srv");
-    place.put_network("file:///srv/labels.wasm")?;
+    let file = fixture.node.write("srv/labels.wasm", &bytes)?;
+    let directory = fixture.node.root().join("srv");
+    fixture.put_network("file:///srv/labels.wasm")?;
     for (path, mode) in [(&file, 0o666), (&directory, 0o777)] {
         let before = fs::metadata(path)?.permissions();
         fs::set_permissions(path, Permissions::from_mode(mode))?;
-        assert_contains(&place.refused(&[])?, &["mode 0", "chmod go-w"]);
+        assert_contains(&fixture.refused(&[])?, &["mode 0", "chmod go-w"]);
         fs::set_permissions(path, before)?;
     }
-    // Nor does what is no file make weir wait.
+    // weir does not wait for what is not a file either.
     fs::remove_file(&file)?;
     mkfifo(&file, Mode::S_IRUSR)?;
-    assert_contains(&place.refused(&[])?, &["not a regular file"]);
+    assert_contains(&fixture.refused(&[])?, &["not a regular file"]);
     fs::remove_file(&file)?;
     fs::create_dir(&file)?;
-    assert_contains(&place.refused(&[])?, &["not a regular file"]);
+    assert_contains(&fixture.refused(&[])?, &["not a regular file"]);
     fs::remove_dir(&file)?;
-    assert_contains(&place.refused(&[])?, &["No such file"]);
+    assert_contains(&fixture.refused(&[])?, &["No such file"]);
 
     File::create(&file)?.set_len(1 << 30)?;
-    assert_contains(&place.refused(&[])?, &["larger than 64.0 MiB"]);
+    assert_contains(&fixture.refused(&[])?, &["larger than 64.0 MiB"]);
     // A signature is read as well.
     fs::write(&file, &bytes)?;
     let signature = directory.join("labels.wasm.sigstore.json");
     mkfifo(&signature, Mode::S_IRUSR)?;
     assert_contains(
-        &place.refused(&[])?,
+        &fixture.refused(&[])?,
         &["sigstore.json", "not a regular file"],
     );
     fs::remove_file(signature)?;
-    assert!(place.installed()?.is_empty());
-    place.fetch(&[])?;
+    assert!(fixture.installed()?.is_empty());
+    fixture.fetch(&[])?;
     Ok(())
 }
 
 /// A configuration that others can write does not choose what is fetched.
 #[test]
 fn only_what_root_wrote_is_fetched() -> Result<()> {
-    let (place, uri) = Place::with_labels()?;
-    let file = place.node.root().join("etc/cni/net.d/50-named.conflist");
+    let (fixture, uri) = UriFixture::with_labels()?;
+    let file = fixture.node.root().join("etc/cni/net.d/50-named.conflist");
     fs::set_permissions(&file, Permissions::from_mode(0o666))?;
     let path = crate::text(&file)?;
     for words in [&["net", "fetch", "named"][..], &["net", "fetch", path]] {
-        assert_contains(&place.node.stderr(words, 1)?, &["not trusted", "0666"]);
+        assert_contains(&fixture.node.stderr(words, 1)?, &["not trusted", "0666"]);
     }
-    let said = place.node.exits(&["net", "fetch"], 0)?;
+    let said = fixture.node.exits(&["net", "fetch"], 0)?;
     assert_contains(&said, &["not trusted", "0666"]);
-    assert!(place.web.asked().is_empty() && place.installed()?.is_empty());
+    assert!(fixture.web.requested_paths().is_empty() && fixture.installed()?.is_empty());
     fs::set_permissions(&file, Permissions::from_mode(0o644))?;
-    let fetched = place.node.json(&["net", "fetch", path], 0)?;
+    let fetched = fixture.node.json(&["net", "fetch", path], 0)?;
     assert_eq!(fetched[0]["uri"], uri);
     Ok(())
 }
 
 #[test]
 fn a_uri_takes_no_others_name() -> Result<()> {
-    let (place, uri) = Place::with_labels()?;
-    place.fetch(&[])?;
+    let (fixture, uri) = UriFixture::with_labels()?;
+    fixture.fetch(&[])?;
     // Another URI of a plugin with the same name.
     let bytes = fs::read(component("labels"))?;
-    place.web.put("/other.wasm", &other(&bytes));
-    let second = place.web.url("/other.wasm");
-    place.put_network(&second)?;
+    fixture.web.put("/other.wasm", &other(&bytes));
+    let second = fixture.web.url("/other.wasm");
+    fixture.put_network(&second)?;
     for words in [&[][..], &["--update"]] {
-        let said = place.refused(words)?;
+        let said = fixture.refused(words)?;
         assert_contains(&said, &["`labels` is installed already", &uri, "--name"]);
     }
     for (name, why) in [
@@ -119,34 +119,34 @@ fn a_uri_takes_no_others_name() -> Result<()> {
         ("weir", "weir itself"),
         ("../x", "plugin name"),
     ] {
-        assert_contains(&place.refused(&["--name", name])?, &[why]);
+        assert_contains(&fixture.refused(&["--name", name])?, &[why]);
     }
-    let fetched = place.fetch(&["--name", "labels-next"])?;
+    let fetched = fixture.fetch(&["--name", "labels-next"])?;
     assert_eq!(fetched["name"], "labels-next");
-    assert_eq!(place.installed()?, ["labels", "labels-next"]);
+    assert_eq!(fixture.installed()?, ["labels", "labels-next"]);
     // It keeps that name.
-    assert_contains(&place.refused(&["--name", "x"])?, &["`labels-next`"]);
-    assert_eq!(place.fetch(&["--update"])?["name"], "labels-next");
+    assert_contains(&fixture.refused(&["--name", "x"])?, &["`labels-next`"]);
+    assert_eq!(fixture.fetch(&["--update"])?["name"], "labels-next");
 
     // One that was added from a file is not replaced either, and one that is replaced by a file is the URI's no more.
     let file = component("labels");
     let file = crate::text(&file)?;
-    place
+    fixture
         .node
         .weir(&["plugin", "add", file, "--name", "labels-next", "--replace"])?;
-    let said = place.refused(&["--name", "labels-next"])?;
+    let said = fixture.refused(&["--name", "labels-next"])?;
     assert_contains(
         &said,
         &["`labels-next` is installed already", "by `weir plugin add`"],
     );
 
     // A component that calls itself as a built-in one.
-    place
+    fixture
         .web
         .put("/bridge.wasm", &other(&fs::read(component("bridge"))?));
-    place.put_network(&place.web.url("/bridge.wasm"))?;
+    fixture.put_network(&fixture.web.url("/bridge.wasm"))?;
     assert_contains(
-        &place.refused(&[])?,
+        &fixture.refused(&[])?,
         &["`bridge`", "built into weir", "--name"],
     );
     Ok(())
@@ -154,17 +154,17 @@ fn a_uri_takes_no_others_name() -> Result<()> {
 
 #[test]
 fn the_policy_decides_as_for_any_plugin() -> Result<()> {
-    let (place, _) = Place::with_labels()?;
+    let (fixture, _) = UriFixture::with_labels()?;
     let policy = |spec: serde_json::Value| -> Result<()> {
         let document =
             json!({ "apiVersion": "weir.dev/v1alpha1", "kind": "PluginPolicy", "spec": spec });
-        let written = place
+        let written = fixture
             .node
             .write("etc/weir/plugin-policy.yaml", document.to_string());
         written.map(drop)
     };
     policy(json!({ "unsigned": ["others"] }))?;
-    let said = place.refused(&[])?;
+    let said = fixture.refused(&[])?;
     assert_contains(
         &said,
         &[
@@ -175,66 +175,69 @@ fn the_policy_decides_as_for_any_plugin() -> Result<()> {
     );
     // It asked for a signature, too.
     assert_eq!(
-        place.web.asked(),
+        fixture.web.requested_paths(),
         ["/labels.wasm", "/labels.wasm.sigstore.json"]
     );
-    assert!(place.installed()?.is_empty());
+    assert!(fixture.installed()?.is_empty());
 
     let digest = weir_sandbox::digest(&fs::read(component("labels"))?).to_string();
     let zero = format!("sha256:{}", "0".repeat(64));
     assert_contains(
-        &place.refused(&["--digest", &zero])?,
+        &fixture.refused(&["--digest", &zero])?,
         &[&digest, "not sha256:00"],
     );
     policy(json!({ "refused": [{ "digest": digest, "reason": "it was broken" }] }))?;
-    assert_contains(&place.refused(&["--digest", &digest])?, &["it was broken"]);
+    assert_contains(
+        &fixture.refused(&["--digest", &digest])?,
+        &["it was broken"],
+    );
     policy(json!({ "unsigned": ["others"] }))?;
-    let fetched = place.fetch(&["--digest", &digest])?;
+    let fetched = fixture.fetch(&["--digest", &digest])?;
     assert_eq!(fetched["trusted"]["pinned"]["by"], "--digest");
 
     // An update is let in by the policy as well.
-    place
+    fixture
         .web
         .put("/labels.wasm", &other(&fs::read(component("labels"))?));
     assert_contains(
-        &place.refused(&["--update"])?,
+        &fixture.refused(&["--update"])?,
         &["stays as it is", "not signed"],
     );
     // A repair needs no new permission, but not even that brings back what is refused.
-    fs::write(place.node.installed("labels").join("code.cwasm"), "")?;
-    assert_eq!(place.fetch(&[])?["state"], "repaired");
-    fs::write(place.node.installed("labels").join("code.cwasm"), "")?;
+    fs::write(fixture.node.installed("labels").join("code.cwasm"), "")?;
+    assert_eq!(fixture.fetch(&[])?["state"], "repaired");
+    fs::write(fixture.node.installed("labels").join("code.cwasm"), "")?;
     policy(json!({ "refused": [{ "digest": digest, "reason": "it was broken" }] }))?;
-    assert_contains(&place.refused(&[])?, &["it was broken"]);
+    assert_contains(&fixture.refused(&[])?, &["it was broken"]);
     Ok(())
 }
 
 #[test]
 fn what_the_command_line_cannot_mean_is_told() -> Result<()> {
-    let (place, _) = Place::with_labels()?;
+    let (fixture, _) = UriFixture::with_labels()?;
     assert_contains(
-        &place.node.stderr(&["net", "fetch", "nowhere"], 1)?,
+        &fixture.node.stderr(&["net", "fetch", "nowhere"], 1)?,
         &["no such network: `nowhere`", "podNetworks"],
     );
     let plain = json!({ "cniVersion": "1.1.0", "name": "plain", "type": "bridge" });
-    place.node.put_network("60-plain.conf", &plain)?;
+    fixture.node.put_network("60-plain.conf", &plain)?;
     assert_contains(
-        &place.node.stderr(&["net", "fetch", "plain"], 1)?,
+        &fixture.node.stderr(&["net", "fetch", "plain"], 1)?,
         &["names no plugin by a URI"],
     );
-    place.node.put_network(
+    fixture.node.put_network(
         "70-two.conf",
         &json!({ "cniVersion": "1.1.0", "name": "two", "type": "oci://r.example/two:1" }),
     )?;
     assert_contains(
-        &place.node.stderr(&["net", "fetch", "--name", "x"], 1)?,
+        &fixture.node.stderr(&["net", "fetch", "--name", "x"], 1)?,
         &["for one plugin, and 2"],
     );
     let full = File::options().write(true).open("/dev/full")?;
-    let output = place.node.inside(|| {
+    let output = fixture.node.inside(|| {
         let mut weir = std::process::Command::new(weir_kit::binary());
         weir.args(["net", "fetch", "named"])
-            .env("WEIR_ROOT", place.node.root());
+            .env("WEIR_ROOT", fixture.node.root());
         weir.stdout(full).output().context("run weir")
     })?;
     let said = String::from_utf8_lossy(&output.stderr);

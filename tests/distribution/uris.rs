@@ -14,12 +14,12 @@ use crate::text;
 const NETWORK: &str = "named";
 
 /// A node, and a web server on it.
-pub(crate) struct Place {
+pub(crate) struct UriFixture {
     pub node: Node,
     pub web: Web,
 }
 
-impl Place {
+impl UriFixture {
     pub fn create() -> Result<Self> {
         let node = Node::create()?;
         Ok(Self {
@@ -30,10 +30,10 @@ impl Place {
 
     /// The same with `labels` on the server, and a network that names it by its URL, which is returned.
     pub fn with_labels() -> Result<(Self, String)> {
-        let place = Self::create()?;
-        let uri = place.publish("labels")?;
-        place.put_network(&uri)?;
-        Ok((place, uri))
+        let fixture = Self::create()?;
+        let uri = fixture.publish("labels")?;
+        fixture.put_network(&uri)?;
+        Ok((fixture, uri))
     }
 
     /// Puts a component on the server. Returns its URL.
@@ -116,77 +116,77 @@ fn check_origin(node: &Node, fetched: &Value, uri: &str) -> Result<()> {
     let origin = labels.context("the plugin")?["origin"].as_str();
     let origin = origin.context("where it is from")?;
     // Of an artifact, its digest is known as well.
-    let place = uri.rsplit("://").next().unwrap_or(uri);
-    let place = place.trim_end_matches(":1.2.0");
-    assert!(origin.contains(place), "{origin} is not {uri}");
+    let address = uri.rsplit("://").next().unwrap_or(uri);
+    let address = address.trim_end_matches(":1.2.0");
+    assert!(origin.contains(address), "{origin} is not {uri}");
     Ok(())
 }
 
 #[test]
 fn a_plugin_is_fetched_by_each_kind_of_uri_and_then_one_as_any_other() -> Result<()> {
-    let place = Place::create()?;
+    let fixture = UriFixture::create()?;
     let bytes = fs::read(component("labels"))?;
-    place.web.put("/labels.wasm", &bytes);
-    place.node.write("usr/lib/weir/labels.wasm", &bytes)?;
-    let registry = place.node.inside(Registry::start)?;
+    fixture.web.put("/labels.wasm", &bytes);
+    fixture.node.write("usr/lib/weir/labels.wasm", &bytes)?;
+    let registry = fixture.node.inside(Registry::start)?;
     let reference = registry.reference("plugins/labels:1.2.0");
     let file = component("labels");
-    place
+    fixture
         .node
         .weir(&["plugin", "push", text(&file)?, &reference])?;
 
     for uri in [
         "file:///usr/lib/weir/labels.wasm".to_owned(),
-        place.web.url("/labels.wasm"),
+        fixture.web.url("/labels.wasm"),
         format!("oci://{reference}"),
         format!("docker://{reference}"),
     ] {
-        place.put_network(&uri)?;
-        let container = place.node.container()?;
-        let said = place.attach("add", &container, 1)?;
+        fixture.put_network(&uri)?;
+        let container = fixture.node.container()?;
+        let said = fixture.attach("add", &container, 1)?;
         assert_contains(
             &said,
             &["network `named`", &uri, "`weir net fetch named`", "204"],
         );
         assert_eq!(container.links()?, ["lo"], "nothing was attached before");
-        let fetched = place.fetch(&[])?;
+        let fetched = fixture.fetch(&[])?;
         assert_eq!(fetched["name"], "labels", "{fetched:#}");
         assert_eq!(fetched["state"], "fetched");
-        let asked = place.web.asked().len() + usize::from(!uri.starts_with("http:"));
+        let asked = fixture.web.requested_paths().len() + usize::from(!uri.starts_with("http:"));
         assert!(asked > 0);
 
         // Default deny.
-        let said = place.attach("add", &container, 1)?;
+        let said = fixture.attach("add", &container, 1)?;
         assert_contains(&said, &["202", "labels"]);
-        place.grant(&fetched)?;
+        fixture.grant(&fetched)?;
         // What the first network of a node makes is there.
-        place.attach("add", &container, 0)?;
-        place.attach("del", &container, 0)?;
-        let before = State::of(&place.node)?;
-        place.attach("add", &container, 0)?;
-        place.attach("check", &container, 0)?;
-        place.node.exits(&["net", "status", NETWORK], 0)?;
+        fixture.attach("add", &container, 0)?;
+        fixture.attach("del", &container, 0)?;
+        let before = State::of(&fixture.node)?;
+        fixture.attach("add", &container, 0)?;
+        fixture.attach("check", &container, 0)?;
+        fixture.node.exits(&["net", "status", NETWORK], 0)?;
         // With the configuration of the ADD, whatever is in its file now.
-        place.put_network("ftp://gone.example/x")?;
-        place.attach("check", &container, 0)?;
-        place.attach("del", &container, 0)?;
-        State::of(&place.node)?.assert_same(&before);
+        fixture.put_network("ftp://gone.example/x")?;
+        fixture.attach("check", &container, 0)?;
+        fixture.attach("del", &container, 0)?;
+        State::of(&fixture.node)?.assert_same(&before);
 
-        place.put_network(&uri)?;
-        place.attach("add", &container, 0)?;
-        place.node.exits(&["net", "gc", NETWORK], 0)?;
-        State::of(&place.node)?.assert_same(&before);
-        place.attach("del", &container, 0)?;
+        fixture.put_network(&uri)?;
+        fixture.attach("add", &container, 0)?;
+        fixture.node.exits(&["net", "gc", NETWORK], 0)?;
+        State::of(&fixture.node)?.assert_same(&before);
+        fixture.attach("del", &container, 0)?;
         assert!(
-            place.web.asked().is_empty(),
+            fixture.web.requested_paths().is_empty(),
             "no command of CNI asks a server"
         );
 
-        let listed = place.node.exits(&["plugin", "list"], 0)?;
+        let listed = fixture.node.exits(&["plugin", "list"], 0)?;
         assert_contains(&listed, &[&uri]);
-        check_origin(&place.node, &fetched, &uri)?;
-        place.node.weir(&["plugin", "remove", "labels"])?;
-        fs::remove_file(place.node.grants().join("labels.yaml"))?;
+        check_origin(&fixture.node, &fetched, &uri)?;
+        fixture.node.weir(&["plugin", "remove", "labels"])?;
+        fs::remove_file(fixture.node.grants().join("labels.yaml"))?;
     }
     Ok(())
 }
@@ -194,71 +194,71 @@ fn a_plugin_is_fetched_by_each_kind_of_uri_and_then_one_as_any_other() -> Result
 /// `ipam.type`, for which a container runtime looks in no directory: the main plugin runs it.
 #[test]
 fn an_ipam_plugin_is_fetched_as_well() -> Result<()> {
-    let place = Place::create()?;
-    let uri = place.publish("stable-addresses")?;
+    let fixture = UriFixture::create()?;
+    let uri = fixture.publish("stable-addresses")?;
     let ipam = json!({ "type": uri, "subnet": "10.99.0.0/24" });
     let config = json!({ "cniVersion": "1.1.0", "name": NETWORK, "type": "ptp", "ipam": ipam });
-    place.node.put_network("50-named.conf", &config)?;
-    let container = place.node.container()?;
+    fixture.node.put_network("50-named.conf", &config)?;
+    let container = fixture.node.container()?;
     // As a container runtime calls it.
-    let call = |command| weir(&place.node, "ptp", command, &container, &config);
-    let refused = place.node.run(&call("ADD"))?;
+    let call = |command| weir(&fixture.node, "ptp", command, &container, &config);
+    let refused = fixture.node.run(&call("ADD"))?;
     refused.refused(204, &[&uri, "`weir net fetch named`"]);
-    let fetched = place.fetch(&[])?;
+    let fetched = fixture.fetch(&[])?;
     assert_eq!(fetched["name"], "stable-addresses");
-    let said = place.node.run(&call("ADD"))?.said();
+    let said = fixture.node.run(&call("ADD"))?.said();
     assert_contains(&said, &["stable-addresses"]);
     assert!(!said.contains("not fetched"), "{said}");
-    assert_eq!(place.web.asked().len(), 2);
+    assert_eq!(fixture.web.requested_paths().len(), 2);
     Ok(())
 }
 
 /// Kurma's key for it.
 #[test]
 fn a_network_of_weirs_configuration_names_it_by_aci() -> Result<()> {
-    let place = Place::create()?;
-    let uri = place.publish("labels")?;
+    let fixture = UriFixture::create()?;
+    let uri = fixture.publish("labels")?;
     let networks = json!([{ "name": "kurma", "aci": uri, "containerInterface": "eth{n}" }]);
     let settings = json!({ "podNetworks": networks }).to_string();
-    place.node.write("etc/weir/weir.json", settings)?;
-    let container = place.node.container()?;
+    fixture.node.write("etc/weir/weir.json", settings)?;
+    let container = fixture.node.container()?;
     let netns = container.netns();
     let add = ["net", "add", "--networks", "kurma", text(&netns)?];
-    let said = place.node.stderr(&add, 1)?;
+    let said = fixture.node.stderr(&add, 1)?;
     assert_contains(&said, &[&uri, "`weir net fetch kurma`"]);
-    let fetched = place.node.json(&["net", "fetch", "kurma"], 0)?;
+    let fetched = fixture.node.json(&["net", "fetch", "kurma"], 0)?;
     assert_eq!(fetched[0]["name"], "labels");
-    let said = place.node.stderr(&add, 1)?;
+    let said = fixture.node.stderr(&add, 1)?;
     assert_contains(&said, &["202", "`labels`"]);
     Ok(())
 }
 
 #[test]
 fn what_was_fetched_stays_until_it_is_updated() -> Result<()> {
-    let (place, uri) = Place::with_labels()?;
-    let first = place.fetch(&[])?;
-    place.web.asked();
+    let (fixture, uri) = UriFixture::with_labels()?;
+    let first = fixture.fetch(&[])?;
+    fixture.web.requested_paths();
     let bytes = fs::read(component("labels"))?;
-    place.web.put("/labels.wasm", &other(&bytes));
+    fixture.web.put("/labels.wasm", &other(&bytes));
 
     // Nothing is asked for.
-    let kept = place.fetch(&[])?;
+    let kept = fixture.fetch(&[])?;
     assert_eq!(
         (&kept["state"], &kept["digest"]),
         (&json!("kept"), &first["digest"])
     );
-    assert!(place.web.asked().is_empty());
+    assert!(fixture.web.requested_paths().is_empty());
 
-    let updated = place.fetch(&["--update"])?;
+    let updated = fixture.fetch(&["--update"])?;
     assert_eq!(updated["state"], "updated");
     assert_ne!(updated["digest"], first["digest"]);
     assert_eq!(updated["uri"], uri);
     // Under another digest it has no grant.
-    assert_eq!(place.fetch(&["--update"])?["state"], "kept");
+    assert_eq!(fixture.fetch(&["--update"])?["state"], "kept");
 
     // What is away, or no plugin any more, leaves the one that is there.
-    place.web.put("/labels.wasm", b"<html>");
-    let said = place.refused(&["--update"])?;
+    fixture.web.put("/labels.wasm", b"<html>");
+    let said = fixture.refused(&["--update"])?;
     assert_contains(
         &said,
         &[
@@ -268,59 +268,62 @@ fn what_was_fetched_stays_until_it_is_updated() -> Result<()> {
             "not a WebAssembly component",
         ],
     );
-    place.web.remove("/labels.wasm");
-    let said = place.refused(&["--update"])?;
+    fixture.web.remove("/labels.wasm");
+    let said = fixture.refused(&["--update"])?;
     assert_contains(&said, &["stays as it is", "not there"]);
-    assert_eq!(place.fetch(&[])?["digest"], updated["digest"]);
+    assert_eq!(fixture.fetch(&[])?["digest"], updated["digest"]);
     Ok(())
 }
 
 /// The component is asked for again only if it is not whole, and must be the same.
 #[test]
 fn what_is_damaged_is_repaired_with_the_same_component() -> Result<()> {
-    let (place, _) = Place::with_labels()?;
-    let first = place.fetch(&[])?;
-    place.web.asked();
+    let (fixture, _) = UriFixture::with_labels()?;
+    let first = fixture.fetch(&[])?;
+    fixture.web.requested_paths();
     let damage = |file: &str| -> Result<()> {
-        let file = place.node.installed("labels").join(file);
+        let file = fixture.node.installed("labels").join(file);
         let mut bytes = fs::read(&file)?;
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
         Ok(fs::write(file, bytes)?)
     };
     damage("code.cwasm")?;
-    let repaired = place.fetch(&[])?;
+    let repaired = fixture.fetch(&[])?;
     assert_eq!(repaired["state"], "repaired");
     assert_eq!(repaired["digest"], first["digest"]);
-    assert!(place.web.asked().is_empty(), "the component was whole");
+    assert!(
+        fixture.web.requested_paths().is_empty(),
+        "the component was whole"
+    );
 
     damage("component.wasm")?;
     let bytes = fs::read(component("labels"))?;
-    place.web.put("/labels.wasm", &other(&bytes));
-    let said = place.refused(&[])?;
+    fixture.web.put("/labels.wasm", &other(&bytes));
+    let said = fixture.refused(&[])?;
     let pinned = first["digest"].as_str().context("a digest")?;
     assert_contains(&said, &["stays as it is", pinned, "--update"]);
-    place.web.put("/labels.wasm", &bytes);
-    assert_eq!(place.fetch(&[])?["state"], "repaired");
-    place.node.exits(&["plugin", "list"], 0)?;
+    fixture.web.put("/labels.wasm", &bytes);
+    assert_eq!(fixture.fetch(&[])?["state"], "repaired");
+    fixture.node.exits(&["plugin", "list"], 0)?;
     Ok(())
 }
 
 /// The networks of one node, some of whose plugins are away.
 #[test]
 fn one_that_fails_does_not_hold_up_the_others() -> Result<()> {
-    let (place, uri) = Place::with_labels()?;
-    let missing = place.web.url("/missing.wasm");
+    let (fixture, uri) = UriFixture::with_labels()?;
+    let missing = fixture.web.url("/missing.wasm");
     let delegate = json!({ "type": "weir", "name": "pods", "delegates": [{ "type": missing }] });
-    place.node.put_network("00-weir.conf", &delegate)?;
-    let output = place
+    fixture.node.put_network("00-weir.conf", &delegate)?;
+    let output = fixture
         .node
-        .inside(|| place.node.command(&["net", "fetch", "--output", "json"]))?;
+        .inside(|| fixture.node.command(&["net", "fetch", "--output", "json"]))?;
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = String::from_utf8(output.stderr)?;
     assert_contains(&said, &["network `pods`", &missing, "not there", "1 of 2"]);
     let fetched: Value = serde_json::from_slice(&output.stdout)?;
     assert_eq!(fetched[0]["uri"], uri);
-    assert_eq!(place.installed()?, ["labels"]);
+    assert_eq!(fixture.installed()?, ["labels"]);
     Ok(())
 }

@@ -9,7 +9,7 @@ use weir_kit::guest::granted;
 use weir_kit::{Container, Node, assert_contains, component};
 
 use crate::text;
-use crate::uris::{Place, other};
+use crate::uris::{UriFixture, other};
 
 /// The digests under which `labels` ran this command, as the audit log has them.
 fn ran(node: &Node, command: &str) -> Vec<String> {
@@ -76,15 +76,15 @@ fn check_listed(node: &Node, old: &str, new: &str) -> Result<()> {
 
 #[test]
 fn an_attachment_is_detached_by_the_version_that_made_it() -> Result<()> {
-    let (place, _) = Place::with_labels()?;
-    let node = &place.node;
-    let old = grant(node, "b-old", &place.fetch(&[])?)?;
+    let (fixture, _) = UriFixture::with_labels()?;
+    let node = &fixture.node;
+    let old = grant(node, "b-old", &fixture.fetch(&[])?)?;
     let [before, after] = [node.container()?, node.container()?];
     attach(node, "add", &before, 0)?;
 
     let bytes = fs::read(component("labels"))?;
-    place.web.put("/labels.wasm", &other(&bytes));
-    let new = grant(node, "a-new", &place.fetch(&["--update"])?)?;
+    fixture.web.put("/labels.wasm", &other(&bytes));
+    let new = grant(node, "a-new", &fixture.fetch(&["--update"])?)?;
     assert_ne!(old, new);
     assert_eq!(kept(node), 1);
     attach(node, "add", &after, 0)?;
@@ -97,8 +97,8 @@ fn an_attachment_is_detached_by_the_version_that_made_it() -> Result<()> {
     attach(node, "del", &after, 0)?;
     assert_eq!(ran(node, "DEL"), [&old[..], &new]);
     // Nothing is left that another installation would have to keep.
-    place.web.put("/labels.wasm", &other(&other(&bytes)));
-    place.fetch(&["--update"])?;
+    fixture.web.put("/labels.wasm", &other(&other(&bytes)));
+    fixture.fetch(&["--update"])?;
     assert_eq!(kept(node), 0);
     Ok(())
 }
@@ -106,14 +106,14 @@ fn an_attachment_is_detached_by_the_version_that_made_it() -> Result<()> {
 /// A version that may not run any more does not, not even to clean up: the one in its place does.
 #[test]
 fn a_kept_version_runs_under_a_grant_of_its_own_alone() -> Result<()> {
-    let (place, _) = Place::with_labels()?;
-    let node = &place.node;
-    grant(node, "b-old", &place.fetch(&[])?)?;
+    let (fixture, _) = UriFixture::with_labels()?;
+    let node = &fixture.node;
+    grant(node, "b-old", &fixture.fetch(&[])?)?;
     let container = node.container()?;
     attach(node, "add", &container, 0)?;
     let bytes = fs::read(component("labels"))?;
-    place.web.put("/labels.wasm", &other(&bytes));
-    let new = grant(node, "a-new", &place.fetch(&["--update"])?)?;
+    fixture.web.put("/labels.wasm", &other(&bytes));
+    let new = grant(node, "a-new", &fixture.fetch(&["--update"])?)?;
     fs::remove_file(node.grants().join("b-old.yaml"))?;
     attach(node, "del", &container, 0)?;
     assert_eq!(ran(node, "DEL"), [new]);
@@ -123,24 +123,24 @@ fn a_kept_version_runs_under_a_grant_of_its_own_alone() -> Result<()> {
 /// An update needs room for both versions. Without it the old one stays, whole and in use, and nothing else.
 #[test]
 fn an_update_on_a_full_disk_leaves_the_old_version() -> Result<()> {
-    let (place, _) = Place::with_labels()?;
-    let node = &place.node;
+    let (fixture, _) = UriFixture::with_labels()?;
+    let node = &fixture.node;
     let plugins = node.root().join("var/lib/weir/plugins");
     on_small_disk(plugins.clone(), "size=8m,mode=755", || {
-        let old = grant(node, "old", &place.fetch(&[])?)?;
+        let old = grant(node, "old", &fixture.fetch(&[])?)?;
         let bytes = fs::read(component("labels"))?;
-        place.web.put("/labels.wasm", &other(&bytes));
+        fixture.web.put("/labels.wasm", &other(&bytes));
         let ballast = plugins.join(".ballast");
         fs::write(&ballast, vec![0; 8 << 20]).expect_err("the disk is full");
-        let said = place.refused(&["--update"])?;
+        let said = fixture.refused(&["--update"])?;
         assert_contains(&said, &["network `named`", "No space left on device"]);
-        assert_eq!(place.fetch(&[])?["digest"], old);
+        assert_eq!(fixture.fetch(&[])?["digest"], old);
         let container = node.container()?;
         attach(node, "add", &container, 0)?;
         attach(node, "del", &container, 0)?;
 
         fs::remove_file(&ballast)?;
-        assert_eq!(place.fetch(&["--update"])?["state"], "updated");
+        assert_eq!(fixture.fetch(&["--update"])?["state"], "updated");
         let left = fs::read_dir(&plugins)?.map(|entry| Ok(entry?.file_name()));
         let mut left = left.collect::<Result<Vec<_>>>()?;
         left.sort();
@@ -152,15 +152,15 @@ fn an_update_on_a_full_disk_leaves_the_old_version() -> Result<()> {
 /// A kill after the exchange leaves the replaced version where the next installation finds it.
 #[test]
 fn a_kill_does_not_lose_a_version_that_is_needed() -> Result<()> {
-    let (place, _) = Place::with_labels()?;
-    let node = &place.node;
-    let old = grant(node, "b-old", &place.fetch(&[])?)?;
+    let (fixture, _) = UriFixture::with_labels()?;
+    let node = &fixture.node;
+    let old = grant(node, "b-old", &fixture.fetch(&[])?)?;
     let container = node.container()?;
     attach(node, "add", &container, 0)?;
     let plugins = node.root().join("var/lib/weir/plugins");
     let bytes = fs::read(component("labels"))?;
-    place.web.put("/labels.wasm", &other(&bytes));
-    place.fetch(&["--update"])?;
+    fixture.web.put("/labels.wasm", &other(&bytes));
+    fixture.fetch(&["--update"])?;
     let kept_as = fs::read_dir(plugins.join(".kept"))?
         .next()
         .context("one")??
@@ -173,16 +173,16 @@ fn a_kill_does_not_lose_a_version_that_is_needed() -> Result<()> {
     assert_eq!(ran(node, "DEL"), [old]);
 
     // GC forgets what is not valid.
-    let next = place.fetch(&[])?;
+    let next = fixture.fetch(&[])?;
     grant(node, "a-new", &next)?;
     attach(node, "add", &container, 0)?;
-    place.web.put("/labels.wasm", &other(&other(&bytes)));
-    let newest = place.fetch(&["--update"])?;
+    fixture.web.put("/labels.wasm", &other(&other(&bytes)));
+    let newest = fixture.fetch(&["--update"])?;
     grant(node, "0-newest", &newest)?;
     assert_eq!(kept(node), 1);
     node.exits(&["net", "gc", "named"], 0)?;
-    place.web.put("/labels.wasm", &bytes);
-    place.fetch(&["--update"])?;
+    fixture.web.put("/labels.wasm", &bytes);
+    fixture.fetch(&["--update"])?;
     assert_eq!(kept(node), 0);
     Ok(())
 }

@@ -188,7 +188,7 @@ fn a_damaged_log_serves_as_well() -> Result<()> {
         ],
     );
 
-    // All that can be told is told, and the answer is not yes: the missing part may be what is denied.
+    // What is known is shown, and the answer is not yes: the missing part may be what is denied.
     let json = ["bridge", "--output", "json"];
     let (code, text, errors) = explain_records(&node, (lines.join("\n")).as_bytes(), &json)?;
     assert_eq!((code, errors.as_str()), (0, ""));

@@ -161,7 +161,7 @@ fn a_suggestion_that_cannot_be_completed_says_so() -> Result<()> {
     Ok(())
 }
 
-/// A plugin of somebody's, that is no part of the node, in a list with one that is.
+/// Someone's plugin that is not on the node, in a list with one that is.
 #[test]
 fn a_component_learns_in_a_list() -> Result<()> {
     let node = Node::create()?;
@@ -225,7 +225,7 @@ fn a_component_learns_in_a_list() -> Result<()> {
     Ok(())
 }
 
-/// A component is called as it calls itself, whatever its file is called, unless it is said otherwise.
+/// A component has the name that it reports, whatever its file is called, unless `--name` gives another.
 #[test]
 fn a_file_learns_by_its_own_name() -> Result<()> {
     let node = Node::create()?;
@@ -254,7 +254,7 @@ fn a_file_learns_by_its_own_name() -> Result<()> {
     Ok(())
 }
 
-/// Directories and files are allowed once they were asked for, and what is still denied is told.
+/// Directories and files are allowed once a plugin has requested them, and what is still denied is reported.
 #[test]
 fn what_is_denied_to_a_learner_is_told() -> Result<()> {
     let node = Node::create()?;
@@ -343,7 +343,7 @@ fn another_user_learns() -> Result<()> {
     Ok(())
 }
 
-/// Nothing on a node makes weir learn there: what is not granted is denied, whatever it is told.
+/// Nothing on a node makes weir learn there: what is not granted is denied, with any option.
 #[test]
 fn a_node_does_not_learn() -> Result<()> {
     let node = Node::create()?;

@@ -243,7 +243,7 @@ fn a_check_warns() -> Result<()> {
         [
             "- every-network",
             "link[0] no-keys",
-            "route[1] never-effective",
+            "route[1] no-effect",
             "- no-rule"
         ]
     );

@@ -1,4 +1,4 @@
-//! `docs/attacks.md` says what was attacked and what came of it: it names every test of this suite and of those attacks that do
+//! `docs/attacks.md` says what was attacked, with which outcome: it names every test of this suite and of those attacks that do
 //! not come from a plugin, and no other.
 
 use std::collections::BTreeSet;

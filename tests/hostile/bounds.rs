@@ -130,7 +130,7 @@ fn what_was_half_made_is_gone() -> Result<()> {
     Ok(())
 }
 
-/// Property: the same of traffic control.
+/// Property: the same for traffic control.
 ///
 /// In a discipline that stays: what was there before stays as well.
 #[test]

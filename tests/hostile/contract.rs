@@ -243,7 +243,7 @@ fn every_function_of_a_store(puppet: &Puppet) -> Result<BTreeSet<String>> {
         }
         done.extend(tried(&answers));
     }
-    // There is nothing to keep, so that keeping it is no operation.
+    // There is nothing to commit, so that `commit` is not an operation.
     puppet.grant("{ store: [ { verbs: [read] } ] }", "{ log: 1MiB }")?;
     let answers = puppet.assert_each(in_store(false, &["commit"]), "ok")?;
     done.extend(tried(&answers));

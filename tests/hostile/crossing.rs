@@ -63,7 +63,7 @@ fn an_endless_loop_ends_wherever_it_is() -> Result<()> {
     Ok(())
 }
 
-/// Property: what the host asks a plugin to make room for is asked within the plugin's time as well.
+/// Property: what weir asks a plugin to allocate is allocated within the plugin's time as well.
 #[test]
 fn an_endless_loop_inside_a_host_call_ends() -> Result<()> {
     // The request has crossed already when `add` sets the flag.

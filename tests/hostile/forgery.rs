@@ -1,6 +1,6 @@
 //! Plugins that lie about what they did.
 //!
-//! The host checks that a result can be one: prefix lengths, the families of gateways, the indexes
+//! weir checks that a result can be one: prefix lengths, the families of gateways, the indexes
 //! of interfaces. What it says of the kernel is the plugin's own claim: the runtime reads a result as
 //! the word of the plugin that its configuration names, and CHECK is there to compare.
 
@@ -52,7 +52,7 @@ fn a_result_is_never_more_than_words() -> Result<()> {
     Ok(())
 }
 
-/// Property: a result speaks of this container or of the host, and of no third namespace.
+/// Property: a result names this container or the host, and no third namespace.
 #[test]
 fn a_sandbox_that_is_not_the_containers_is_refused() -> Result<()> {
     let fixture = fixture()?;

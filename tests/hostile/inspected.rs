@@ -1,4 +1,4 @@
-//! Components that somebody only looks at: what is run of them runs under limits, and whoever looks is told.
+//! Components that are only inspected: what is run of them runs under limits, and the report says so.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use super::{DEFAULT_MEMORY, HOSTS_OWN};
 
 const RAN: &str = "granted nothing, at most 64MiB of memory and 5s";
 
-/// Looks at a plugin with this `version`, and returns what is said of it, as text or as JSON.
+/// Inspects a plugin with this `version`, and returns the report, as text or as JSON.
 fn inspect(version: &'static str, output: &str) -> Result<String> {
     let node = Node::create()?;
     let text = Text {

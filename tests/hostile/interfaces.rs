@@ -75,7 +75,7 @@ fn the_uplink_is_not_a_master_because_nobody_names_it() -> Result<()> {
         let error = cluster.add(&over(plugin, "", json!({})), None)?.error();
         let text = error["msg"].as_str().unwrap_or_default();
         assert_contains(text, &["cannot use the interface of the default route"]);
-        // Not even its name is told.
+        // The error does not even contain its name.
         assert!(!error.to_string().contains("nic0"), "{error:#}");
     }
     State::of(&cluster.node)?.assert_same(&before);

@@ -215,7 +215,7 @@ fn the_time_is_kept() -> Result<()> {
     Ok(())
 }
 
-/// Property: what is too large to cross from the host ends in the plugin's own memory.
+/// Property: what is too large to pass from weir to a plugin ends in the plugin's own memory.
 #[test]
 fn an_answer_larger_than_the_plugins_memory_ends_it() -> Result<()> {
     let puppet = Puppet::limited("{ store: [ {} ] }", "{ memory: 2MiB }")?;

@@ -16,7 +16,7 @@ fn puppet() -> Result<Puppet> {
     Ok(puppet)
 }
 
-/// Property: a grant speaks of the name that a link has, never of one that somebody gave it besides.
+/// Property: a grant matches the name that a link has, never an alternative name.
 #[test]
 fn an_alternative_name_opens_no_link() -> Result<()> {
     let puppet = puppet()?;

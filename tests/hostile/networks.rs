@@ -267,7 +267,7 @@ fn policy_rules_beyond_the_edge_are_denied() -> Result<()> {
     let changed = |key: &str, value: Value| with(rule("10.7.0.1/32"), key, value);
     let mut orders = vec![changed("inside", false.into())];
     orders.extend([0, 101, 253, 254, 255].map(|table| changed("table", table.into())));
-    // Priorities, of which the kernel's choice is none that the grant has.
+    // Priorities; the kernel's choice is not one that the grant has.
     let prior = with(rule("10.8.0.1/32"), "table", 101.into());
     let at = |priority: u32| with(prior.clone(), "index", priority.into());
     orders.extend([prior.clone(), at(0), at(999), at(2000)]);

@@ -143,6 +143,9 @@ fn nothing_in_the_audit_log_drives_the_terminal() -> Result<()> {
         assert!(!driven, "{log}: {written:?}");
     }
     let record = &puppet.fixture.records("sysctl.write")[0];
-    assert_eq!(record["arguments"]["value"], text, "it is told as it was");
+    assert_eq!(
+        record["arguments"]["value"], text,
+        "it is recorded unchanged"
+    );
     Ok(())
 }

@@ -14,7 +14,7 @@ use super::puppet::{FAILURES, Puppet};
 const OWN: &str = "{ store: [ { directories: [/srv/own] }, { files: [/etc/own.conf] } ] }";
 
 /// What nobody may read or change, and the directory in which it is.
-const SECRET: &str = "nobody's business";
+const SECRET: &str = "a secret of the host";
 
 fn puppet() -> Result<(Puppet, PathBuf)> {
     let puppet = Puppet::under(OWN)?;

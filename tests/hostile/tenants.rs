@@ -480,7 +480,7 @@ fn the_worst_bridge_changes_no_link_of_others() -> Result<()> {
     Ok(())
 }
 
-/// Property: the same of `ptp`, which puts routes on the host, and of `bandwidth`, which shapes there.
+/// Property: the same for `ptp`, which puts routes on the host, and of `bandwidth`, which shapes there.
 #[test]
 fn the_worst_ptp_and_bandwidth_reach_no_link_of_others() -> Result<()> {
     let (puppet, port) = puppet_of("ptp")?;
@@ -503,7 +503,7 @@ fn the_worst_ptp_and_bandwidth_reach_no_link_of_others() -> Result<()> {
     Ok(())
 }
 
-/// Property: the same of plugins whose links are in the container alone: nothing of the host, no other kind of link, and
+/// Property: the same for plugins whose links are in the container alone: nothing of the host, no other kind of link, and
 /// only the attachment's name.
 #[test]
 fn the_worst_dummy_tap_and_vrf_stay_in_the_container() -> Result<()> {

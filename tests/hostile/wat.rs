@@ -32,7 +32,7 @@ pub struct Text<'a> {
     /// The bodies of the other commands, before they return.
     pub others: &'a str,
     pub version: &'a str,
-    /// What the host calls for memory; its own when empty.
+    /// What weir calls for memory; its own when empty.
     pub realloc: &'a str,
     /// What is called after `add`.
     pub after: &'a str,

@@ -1,4 +1,4 @@
-//! A list of plugins for every node: each is installed by itself, and the pod that installs says what came of it.
+//! A list of plugins for every node: each is installed by itself, and the pod that installs reports the outcome.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -125,10 +125,10 @@ fn one_plugin_that_fails_holds_up_neither_the_others_nor_the_node() -> Result<()
     assert!(configuration.exists(), "the node is installed");
 
     // What is there is not asked for again.
-    cluster.web.asked();
+    cluster.web.requested_paths();
     cluster.list(&json!([cluster.entry("labels", "/labels.wasm")?]))?;
     cluster.install()?;
-    assert!(cluster.web.asked().is_empty());
+    assert!(cluster.web.requested_paths().is_empty());
     assert_eq!(cluster.told()?.as_array().map(Vec::len), Some(1));
     Ok(())
 }

@@ -70,7 +70,7 @@ fn the_option_is_a_variable_and_the_probe_compares() -> Result<()> {
     assert_eq!(run("install --kubernetes", "eth1,ens*")?.0, Some(0));
     assert_eq!(run(check, "eth1,ens*")?, (Some(0), String::new()));
     assert_eq!(run(check, "eth1")?.0, Some(3));
-    // Without the option the file is nobody's business.
+    // Without the option the file is not read.
     machine.succeed(check)?;
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! The audit log, as its own documentation describes it: what an invocation's records share stands once before them,
-//! and what came of what changes something in a line of its own. Chain lines are left out of the records.
+//! and the outcome of what changes something in a line of its own. Chain lines are left out of the records.
 
 use std::collections::HashMap;
 use std::fs;
@@ -31,7 +31,7 @@ pub fn whole_lines(log: &Path) -> Vec<Value> {
         .collect()
 }
 
-/// The same of lines. What has lost its head is left out.
+/// The same for lines. What has lost its head is left out.
 pub fn joined(lines: Vec<Value>) -> Vec<Value> {
     let mut heads: HashMap<String, Map<String, Value>> = HashMap::new();
     let mut records: Vec<Value> = Vec::new();

@@ -88,7 +88,7 @@ pub fn operation(chance: &mut dyn Chance, capability: Capability) -> Option<Box<
             given.push((field.name.to_owned(), value(chance, field)));
         }
     }
-    by_name(known.asked_as, &given).ok()
+    by_name(known.query_name, &given).ok()
 }
 
 fn value(chance: &mut dyn Chance, field: &Field) -> String {

@@ -1,5 +1,5 @@
-//! The laboratory: network namespaces, plugins run as a container runtime runs them, and what came
-//! of it in the kernel.
+//! The laboratory: network namespaces, plugins run as a container runtime runs them, and the kernel's
+//! state afterwards.
 //!
 //! A test makes a [`Node`], which has a network namespace and a file system root of its own, and
 //! containers in it. Everything is gone when they are dropped.

@@ -21,7 +21,7 @@ const NULL: *mut c_void = std::ptr::null_mut();
 /// How a stop tells that the process is about to end.
 const ABOUT_TO_END: c_int = libc::SIGTRAP | (libc::PTRACE_EVENT_EXIT << 8);
 
-/// What came of a process, and the most memory that it had at one time.
+/// The outcome of a process, and the most memory that it had at one time.
 #[derive(Clone, Debug)]
 pub struct Measured {
     pub outcome: Outcome,
@@ -56,7 +56,7 @@ fn follow(child: &mut Child, input: &[u8]) -> Result<Measured> {
     let mut stderr = child.stderr.take().context("its standard error")?;
     let (input, mut printed, mut errors) = (input.to_owned(), Vec::new(), Vec::new());
     thread::scope(|scope| {
-        // A program that ends before it reads is told by its status.
+        // A program that ends before it reads has a status that says so.
         scope.spawn(move || drop(stdin.write_all(&input)));
         let output = scope.spawn(|| stdout.read_to_end(&mut printed));
         let error = scope.spawn(|| stderr.read_to_end(&mut errors));

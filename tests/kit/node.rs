@@ -134,7 +134,7 @@ impl Node {
         self.root.path().join("run/dbus/system_bus_socket")
     }
 
-    /// The same as other programs are told it, in `DBUS_SYSTEM_BUS_ADDRESS`.
+    /// The same in the form of `DBUS_SYSTEM_BUS_ADDRESS`, for other programs.
     pub fn system_bus_address(&self) -> String {
         format!("unix:path={}", self.system_bus().display())
     }

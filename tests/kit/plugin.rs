@@ -38,7 +38,7 @@ pub struct Call {
     input: Vec<u8>,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The exit status; none when a signal ended it.
@@ -149,7 +149,7 @@ impl Call {
     }
 }
 
-/// Starts a program with this on its standard input. One that ends before it reads is told by its status.
+/// Starts a program with this on its standard input. One that ends before it reads has a status that says so.
 pub fn start(program: &mut Command, input: &[u8]) -> Result<Child> {
     let mut child = program
         .stdin(Stdio::piped())

@@ -60,7 +60,7 @@ impl Probe {
         json!({ "type": PROBE, "probe": probe })
     }
 
-    /// The same of one that says that its ADD failed.
+    /// The same for one that says that its ADD failed.
     pub fn failing(&self) -> Value {
         let error = json!({ "code": 100, "msg": "the probe fails" });
         self.plugin(json!({ "answer": error.to_string(), "status": 1 }))

@@ -65,7 +65,7 @@ const GET_SYSCALL_INFO: u16 = 0x420e;
 const ENTRY: u8 = 1;
 const EXIT: u8 = 2;
 
-/// What became of a traced process.
+/// The outcome of a traced process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// It ended by itself with this status, after so many points.

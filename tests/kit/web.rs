@@ -16,7 +16,7 @@ use super::node::Node;
 struct Content {
     /// By their paths.
     files: BTreeMap<String, Vec<u8>>,
-    asked: Vec<String>,
+    paths: Vec<String>,
 }
 
 /// It listens on loopback, and ends when it is dropped.
@@ -64,8 +64,8 @@ impl Web {
     }
 
     /// The paths that were asked for since the last time.
-    pub fn asked(&self) -> Vec<String> {
-        std::mem::take(&mut locked(&self.content).asked)
+    pub fn requested_paths(&self) -> Vec<String> {
+        std::mem::take(&mut locked(&self.content).paths)
     }
 }
 
@@ -94,7 +94,7 @@ fn serve(mut stream: &TcpStream, content: &Mutex<Content>) -> std::io::Result<()
     let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
     let file = {
         let mut content = locked(content);
-        content.asked.push(path.clone());
+        content.paths.push(path.clone());
         content.files.get(&path).cloned()
     };
     let status = if file.is_some() { 200 } else { 404 };

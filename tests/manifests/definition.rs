@@ -31,7 +31,7 @@ fn faults(schema: &Value, path: &str) -> Vec<String> {
     }
     let is_object = schema["type"] == "object";
     if !is_object && keys.contains_key("properties") {
-        faults.push(format!("{path}: properties of what is no object"));
+        faults.push(format!("{path}: properties of what is not an object"));
     }
     for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
         faults.extend(self::faults(schema, &format!("{path}.{name}")));

@@ -54,7 +54,7 @@ impl Sent {
     }
 }
 
-/// All files of the house, by their paths in it, less what is no source.
+/// All source files of the repository, by their paths in it.
 fn sources() -> Result<Vec<PathBuf>> {
     let (mut files, mut directories) = (Vec::new(), vec![PathBuf::new()]);
     while let Some(directory) = directories.pop() {

@@ -1,4 +1,4 @@
-//! The overlays beside `kubernetes`: their patches fit the manifests, and what comes of them is what a cluster takes.
+//! The overlays beside `kubernetes`: their patches fit the manifests, and a cluster accepts the result.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What the gate is told of the model.
+//! The facts that the gate gets from the model.
 
 use ipnet::IpNet;
 use weir_grant::Namespace;

@@ -43,7 +43,7 @@ impl Answer<ListSets, Vec<String>> for Model {
     }
 }
 
-/// What is told of a rule is its handle and its comment.
+/// A listed rule has its handle and its comment.
 impl Answer<ListRules, Vec<Rule>> for Model {
     fn answer(&mut self, permit: &Permit<ListRules>) -> Result<Vec<Rule>> {
         let list = permit.operation();

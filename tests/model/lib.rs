@@ -1,7 +1,7 @@
 //! A model of the kernel: the second implementation of [`Kernel`](weir_kernel::Kernel), for tests that need no root.
 //!
 //! A [`Node`] is a machine with a host and, mostly, one container, as plain data. [`Node::kernel`] gives the kernel that
-//! one invocation uses; [`Node::state`] shows what came of it, to compare. Inverses are the real ones
+//! one invocation uses; [`Node::state`] shows the outcome, to compare. Inverses are the real ones
 //! ([`weir_kernel::inverses`]), and errors have the real kernel's numbers.
 //!
 //! # What it does not have

@@ -228,7 +228,7 @@ fn look_up(network: &NetworkState, to: IpAddr) -> Option<&Route<u32>> {
     })
 }
 
-/// What is told of a route that is taken.
+/// The answer about a route that is used.
 fn answer(network: &NetworkState, route: &Route<u32>, to: IpAddr) -> Route<u32> {
     let link = route.link.unwrap_or_default();
     let own = address::of_link(network, link).map(|address| address.address.addr());

@@ -4,7 +4,7 @@ use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::sysctl::{Read, Write, flaw_of_key, flaw_of_value};
-use weir_kernel::inverses::SetBack;
+use weir_kernel::inverses::RestoreValue;
 use weir_kernel::{Answer, Changes, Error, Perform, Result, WhileDoing as _};
 use weir_sdk::testing::parameters;
 
@@ -34,12 +34,12 @@ impl Perform<Write> for Model {
         match (namespace, add) {
             _ if is_of_made_link => {}
             (Namespace::Container, _) => {
-                SetBack::note(operation, Some(&before.value), None, changes);
+                RestoreValue::note(operation, Some(&before.value), None, changes);
             }
             (Namespace::Host, Some(_)) => {
-                if !(before.is_own && SetBack::note_again(operation, changes)) {
+                if !(before.is_own && RestoreValue::note_again(operation, changes)) {
                     let changed = Some(operation.value.clone());
-                    SetBack::note(operation, Some(&before.value), changed, changes);
+                    RestoreValue::note(operation, Some(&before.value), changed, changes);
                 }
             }
             (Namespace::Host, None) => {}

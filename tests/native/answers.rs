@@ -122,7 +122,7 @@ fn cni_3_a_delete_is_executed_even_if_the_add_fails() -> Result<()> {
     Ok(())
 }
 
-/// What a failing component did the host has undone: no DEL of it. The native plugin before it gets one.
+/// weir has undone what a failing component did: no DEL of it. The native plugin before it gets one.
 #[test]
 fn a_component_that_fails_after_a_native_plugin() -> Result<()> {
     let (world, good) = World::with_probe()?;
@@ -160,7 +160,7 @@ fn a_native_plugin_that_fails_after_a_component() -> Result<()> {
     Ok(())
 }
 
-/// The DEL at once fails as well: both are told.
+/// The DEL at once fails as well: both errors are reported.
 #[test]
 fn what_the_delete_of_a_failed_add_says_is_told() -> Result<()> {
     let world = World::listed()?;

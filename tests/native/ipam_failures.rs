@@ -1,4 +1,4 @@
-//! A native IPAM plugin that answers what is no answer, that does not end, or whose component fails after it.
+//! A native IPAM plugin whose answer is not valid, that does not end, or whose component fails after it.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::bounds::Started;
 use crate::ipam::assigned;
 use crate::world::{BRIDGE, NETWORK, PLUGIN, World};
 
-/// Property: what is no result fails the ADD, is taken back by DEL, and leaves no link.
+/// Property: an answer that is not a result fails the ADD, DEL releases what it gave, and no link is left.
 #[test]
 fn what_is_no_result_is_an_error_and_undone() -> Result<()> {
     let two = json!({ "ips": [{ "address": "192.0.2.7/24" }] })

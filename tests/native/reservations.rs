@@ -98,7 +98,7 @@ fn several_addresses_of_both_families_are_assigned_checked_and_released() -> Res
     world.succeeds("status")?;
     assert_eq!(fixture.reserved()?.len(), 3);
 
-    // What somebody else released is told by CHECK.
+    // CHECK reports what someone else released.
     let kept = fs::read(fixture.api.join("reservations"))?;
     fixture.says("reservations", "{}")?;
     world.fails_saying(

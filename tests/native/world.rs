@@ -141,7 +141,7 @@ impl World {
         self.bridge(json!({ "type": PLUGIN, "probe": self.with_files(probe) }))
     }
 
-    /// What the probe is told, and where it writes down what it was called for.
+    /// What the probe gets, and where it writes what it was called with.
     pub fn with_files(&self, mut probe: Value) -> Value {
         probe["calls"] = json!(self.file("calls"));
         probe["child"] = json!(self.file("child"));

@@ -18,7 +18,7 @@ fn script(shell: &str, name: &str) -> Result<(TempDir, PathBuf)> {
     Ok((directory, file))
 }
 
-/// What bash offers after some words, the last of which is begun.
+/// What bash offers after some words and the beginning of another.
 fn bash(words: &str) -> Result<Vec<String>> {
     let (_directory, file) = script("bash", "weir")?;
     // As the function that readline calls gets it.

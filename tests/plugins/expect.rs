@@ -1,4 +1,4 @@
-//! `weir plugin test --expect`: whether what came of ADD is expected.
+//! `weir plugin test --expect`: whether the outcome of ADD is expected.
 
 use std::fs;
 use std::path::PathBuf;

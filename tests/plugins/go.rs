@@ -82,7 +82,7 @@ spec:
         self.node.run(&call)
     }
 
-    /// What came of an act.
+    /// The outcome of an act.
     fn answer(&self, act: &str) -> Result<Value> {
         Ok(self.run(act)?.result()["dns"]["domain"].clone())
     }

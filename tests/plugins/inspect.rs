@@ -60,13 +60,13 @@ fn a_grant_covers_it_or_is_said_not_to() -> Result<()> {
     let grant = &shown["grants"][0];
     assert_eq!(grant["digest"], json!({ "other": other }));
     assert_eq!(grant["not_granted"], json!(["link"]));
-    assert_eq!(grant["not_asked_for"], json!(["sysctl"]));
+    assert_eq!(grant["not_requested"], json!(["sysctl"]));
     let text = node.weir(&["plugin", "inspect", "labels"])?;
     assert_contains(
         &text,
         &[
-            "asked for and not granted: link",
-            "granted and not asked for: sysctl",
+            "requested and not granted: link",
+            "granted and not requested: sysctl",
             "it is for another component",
         ],
     );
@@ -151,7 +151,7 @@ fn a_new_grant_covers_every_function() -> Result<()> {
         assert_eq!(output.status.code(), Some(0), "{}{new}", said(&output));
         assert_contains(
             &said(&output),
-            &["it has rules for all functions that are asked for"],
+            &["it has rules for all functions that it imports"],
         );
     }
     let new = node.weir(&["grants", "new", "labels"])?;
@@ -193,7 +193,7 @@ fn what_is_refused_is_said_with_the_reason() -> Result<()> {
         assert!(reason.is_some_and(|r| r.contains(why)), "{shown:#}");
         assert_eq!(shown["granted"], false);
         assert!(shown["about"].is_null(), "it was run: {shown:#}");
-        // Several imports may have one reason, which is said once.
+        // Several imports may have one reason, which is reported once.
         let text = said(&node.command(&["plugin", "inspect", path(&file)?])?);
         assert_eq!(text.matches(why).count(), 1, "{text}");
         let text = said(&node.command(&["plugin", "add", path(&file)?])?);

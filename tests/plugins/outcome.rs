@@ -1,4 +1,4 @@
-//! `weir plugin test` shows what came of each command.
+//! `weir plugin test` shows the outcome of each command.
 
 use std::fs;
 

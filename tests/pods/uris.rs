@@ -20,7 +20,7 @@ fn fetched() -> Result<(World, Web, String)> {
     );
     world.node.put_network("50-own.conflist", &own)?;
     world.node.weir(&["net", "fetch", "own"])?;
-    assert!(!web.asked().is_empty());
+    assert!(!web.requested_paths().is_empty());
     Ok((world, web, uri))
 }
 
@@ -59,7 +59,7 @@ fn a_definition_names_no_plugin_by_a_uri() -> Result<()> {
     }
     // Nor does the command, which reads the node's own files.
     world.node.weir(&["net", "fetch"])?;
-    assert!(web.asked().is_empty(), "no request left the node");
+    assert!(web.requested_paths().is_empty(), "no request left the node");
     Ok(())
 }
 
@@ -84,7 +84,7 @@ fn a_plugin_that_another_delegating_plugin_calls_takes_no_uri_of_a_tenant() -> R
         .node
         .run(&call)?
         .refused(205, &["ipam.type", "a cluster object"]);
-    assert!(web.asked().is_empty());
+    assert!(web.requested_paths().is_empty());
     Ok(())
 }
 
@@ -108,6 +108,6 @@ fn a_definition_selects_a_network_of_the_node_that_has_a_uri() -> Result<()> {
         .write(directory, own.to_string().replace(&later, &uri))?;
     // It is fetched, and has no grant.
     world.run("ADD", &pod)?.refused(202, &["labels"]);
-    assert!(web.asked().is_empty());
+    assert!(web.requested_paths().is_empty());
     Ok(())
 }

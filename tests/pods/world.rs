@@ -113,7 +113,7 @@ impl World {
             .create_definition(&self.namespace, name, Some(&config), &[])
     }
 
-    /// The same of a network by this name with one plugin.
+    /// The same for a network of this name with one plugin.
     pub fn define_as(&self, name: &str, network: &str, plugin: Value) -> Result<()> {
         self.define(name, &list(network, &[plugin]))
     }

@@ -1,7 +1,7 @@
 //! Who sends and receives datagrams, to tell who reaches whom without waiting for nothing to come.
 //!
 //! A datagram that must not arrive is followed by one that does: what arrives first tells. A sender
-//! needs no answer to find the receiver, whose MAC it is told.
+//! needs no answer to find the receiver, whose MAC it is given.
 
 use std::io::Error;
 use std::net::{IpAddr, SocketAddr, UdpSocket};

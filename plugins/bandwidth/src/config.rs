@@ -82,7 +82,7 @@ impl Config {
     /// requests.
     fn in_force(&self) -> (&Config, &'static str) {
         match &self.runtime_config.bandwidth {
-            Some(asked_for) if !self.has_keys() => (asked_for, "runtimeConfig.bandwidth."),
+            Some(requested) if !self.has_keys() => (requested, "runtimeConfig.bandwidth."),
             _ => (self, ""),
         }
     }

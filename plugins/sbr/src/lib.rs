@@ -15,7 +15,7 @@ mod tests;
 use weir_sdk::{AddResult, Error, GcRequest, Plugin, Request, check};
 
 use config::Config;
-use routes::Way;
+use routes::SourceTable;
 use source::Source;
 
 /// The plugin.
@@ -35,8 +35,8 @@ impl Plugin for Sbr {
         } else {
             let routes = routes::all()?;
             let sources = record::choose(&request, &ips, &routes)?;
-            let ways = Way::all(config, &ips, &sources);
-            routes::move_all(config, &link, routes, &ways)?;
+            let source_tables = SourceTable::all(config, &ips, &sources);
+            routes::move_all(config, &link, routes, &source_tables)?;
         }
         Ok(result)
     }
@@ -65,7 +65,7 @@ impl Plugin for Sbr {
         if config.table.is_some() {
             return Ok(());
         }
-        routes::check(config, &link, &Way::all(config, &ips, &sources))
+        routes::check(config, &link, &SourceTable::all(config, &ips, &sources))
     }
 
     fn gc(request: GcRequest<Config>) -> Result<(), Error> {

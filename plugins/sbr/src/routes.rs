@@ -16,22 +16,22 @@ const ON_LINK: u8 = 253;
 const PRIORITY_OF_IPV6: u32 = 1024;
 
 /// An address with its table, and the gateway for what is sent from it.
-pub struct Way<'a> {
+pub struct SourceTable<'a> {
     pub ip: &'a IpConfig,
     pub source: Source,
     pub gateway: Option<IpAddr>,
 }
 
-impl<'a> Way<'a> {
-    /// The way of each address: by the configuration's gateway of its family, or the result's for it.
+impl<'a> SourceTable<'a> {
+    /// The table of each address: by the configuration's gateway of its family, or the result's for it.
     pub fn all(config: &Config, ips: &[&'a IpConfig], sources: &[Source]) -> Vec<Self> {
         let pairs = ips.iter().zip(sources);
-        let way = |(ip, source): (&&'a IpConfig, &Source)| Way {
+        let source_table = |(ip, source): (&&'a IpConfig, &Source)| SourceTable {
             ip,
             source: *source,
             gateway: config.gateway(IpFamily::of(source.address)).or(ip.gateway),
         };
-        pairs.map(way).collect()
+        pairs.map(source_table).collect()
     }
 
     /// The default route of the table; none without a gateway.
@@ -72,27 +72,29 @@ pub fn all() -> Result<Vec<Route>, Error> {
     routes.context("cannot list the container's routes")
 }
 
-/// Gives each address's table a default route and those of the container's routes that lead over the interface, and takes
+/// Gives each address's table a default route and those of the container's routes that use the interface, and takes
 /// them out of the main table. With source hints, routes to the subnets stay there.
 pub fn move_all(
     config: &Config,
     link: &Link,
     routes: Vec<Route>,
-    ways: &[Way<'_>],
+    source_tables: &[SourceTable<'_>],
 ) -> Result<(), Error> {
     let of_main = routes.into_iter().filter(|r| r.table == Some(MAIN_TABLE));
     let former = of_main.filter_map(|route| route.part_over(link.index));
     let former: Vec<Route> = former.collect();
-    for way in ways {
-        way.source.add()?;
-        let own = former.iter().filter(|route| way.follows(route));
+    for source_table in source_tables {
+        source_table.source.add()?;
+        let own = former.iter().filter(|route| source_table.follows(route));
         let is_default = |default: &Route| own.clone().any(|route| takes_place_of(route, default));
-        let default = way.default_route(link).filter(|route| !is_default(route));
+        let default = source_table
+            .default_route(link)
+            .filter(|route| !is_default(route));
         if let Some(route) = default {
             route::ensure(Namespace::Container, &route)?;
         }
         for route in own {
-            let table = Some(way.source.table);
+            let table = Some(source_table.source.table);
             replace(&Route {
                 table,
                 ..route.clone()
@@ -101,7 +103,9 @@ pub fn move_all(
     }
     // Not before all addresses have theirs: those of one subnet find their gateway by the same routes.
     if config.add_source_hints {
-        let mut hints = ways.iter().map(|way| way.hint(link));
+        let mut hints = source_tables
+            .iter()
+            .map(|source_table| source_table.hint(link));
         hints.try_for_each(|hint| replace(&hint))?;
     }
     let stays = |route: &Route| config.add_source_hints && route.scope == Some(ON_LINK);
@@ -137,9 +141,9 @@ fn delete(route: &Route) -> Result<(), Error> {
 }
 
 /// Fails unless each table has its default route, and with source hints the main table the routes to the subnets.
-pub fn check(config: &Config, link: &Link, ways: &[Way<'_>]) -> Result<(), Error> {
-    for way in ways {
-        if let Some(route) = way.default_route(link) {
+pub fn check(config: &Config, link: &Link, source_tables: &[SourceTable<'_>]) -> Result<(), Error> {
+    for source_table in source_tables {
+        if let Some(route) = source_table.default_route(link) {
             check::route(&route)?;
         }
     }
@@ -147,7 +151,10 @@ pub fn check(config: &Config, link: &Link, ways: &[Way<'_>]) -> Result<(), Error
         return Ok(());
     }
     let main = of_main_table(link)?;
-    for hint in ways.iter().map(|way| way.hint(link)) {
+    for hint in source_tables
+        .iter()
+        .map(|source_table| source_table.hint(link))
+    {
         let is_hint =
             |route: &&Route| (route.destination, route.source) == (hint.destination, hint.source);
         if main.iter().find(is_hint).is_none() {

@@ -14,11 +14,11 @@ use crate::config::{AddressKeys, Config};
 /// Returns the addresses to assign. Errors: code 4 for `CNI_ARGS`, code 7 for the configuration.
 pub fn assigned(args: &Args, config: &Config) -> Result<Vec<IpConfig>, Error> {
     args.check_known()?;
-    let asked_for = [
+    let requested = [
         ("runtimeConfig.ips", &config.runtime_config.ips),
         ("args.cni.ips", &config.args.cni.ips),
     ];
-    match asked_for.into_iter().find(|(_, ips)| !ips.is_empty()) {
+    match requested.into_iter().find(|(_, ips)| !ips.is_empty()) {
         Some((key, ips)) => listed(key, ips),
         None => configured(args, &config.ipam.addresses),
     }

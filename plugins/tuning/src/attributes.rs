@@ -125,7 +125,7 @@ pub fn set(ifname: &str, attributes: &Attributes) -> Result<(), Error> {
 }
 
 /// Gives the container's interface attributes back, if it is still there. Each on its own, so that one that the
-/// kernel refuses does not keep others from being restored; failures are logged.
+/// kernel refuses does not prevent others from being restored; failures are logged.
 pub fn restore<C>(request: &Request<C>, before: &Attributes) {
     let ifname = request.ifname.as_str();
     let now = match request.find_container_interface() {

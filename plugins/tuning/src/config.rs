@@ -31,7 +31,7 @@ pub struct Config {
     /// Where backups are.
     pub data_dir: String,
     /// Arguments of the convention.
-    pub args: ArgsKey<Instead>,
+    pub args: ArgsKey<CniArgsKeys>,
     /// Capability arguments.
     pub runtime_config: MacKey,
 }
@@ -39,7 +39,7 @@ pub struct Config {
 /// `args.cni`: each key replaces the configuration's, even with a value that means none.
 #[weir_sdk::config(default)]
 #[derive(Clone, Debug, Default)]
-pub struct Instead {
+pub struct CniArgsKeys {
     /// Parameters; each replaces the configuration's of the same key.
     pub sysctl: BTreeMap<String, String>,
     /// The interface's MAC.
@@ -109,13 +109,13 @@ mod tests {
 
     use super::*;
 
-    fn asked(config: &str, args: &str) -> Result<Attributes, Error> {
+    fn attributes_of(config: &str, args: &str) -> Result<Attributes, Error> {
         let config: Config = serde_json::from_str(config).unwrap();
         config.attributes(&args.parse().unwrap())
     }
 
     fn attributes(config: &str) -> Attributes {
-        asked(config, "").unwrap()
+        attributes_of(config, "").unwrap()
     }
 
     #[test]
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn the_mac_comes_from_the_last_who_says_one() {
         let mac = |config: &str, args: &str| {
-            let mac = asked(config, args).unwrap().mac;
+            let mac = attributes_of(config, args).unwrap().mac;
             mac.map(|mac| mac.to_string()).unwrap_or_default()
         };
         let of_config = r#"{"mac": "02:00:00:00:00:01"}"#;
@@ -186,12 +186,12 @@ mod tests {
                 "args.cni.mac: ",
             ),
         ] {
-            let error = asked(config, "").unwrap_err();
+            let error = attributes_of(config, "").unwrap_err();
             assert_eq!(error.code, Code::INVALID_CONFIG);
             assert!(error.msg.starts_with(place), "{error}");
         }
         for args in ["MAC=ff:ff:ff:ff:ff:ff", "MAC=x"] {
-            let error = asked("{}", args).unwrap_err();
+            let error = attributes_of("{}", args).unwrap_err();
             assert_eq!(error.code, Code::INVALID_ENVIRONMENT);
             assert!(error.msg.starts_with("CNI_ARGS: MAC"), "{error}");
         }
@@ -200,11 +200,11 @@ mod tests {
     #[test]
     fn unknown_arguments_are_refused() {
         assert_eq!(
-            asked("{}", "COLOUR=red").unwrap_err().code,
+            attributes_of("{}", "COLOUR=red").unwrap_err().code,
             Code::INVALID_ENVIRONMENT
         );
-        assert!(asked("{}", "COLOUR=red;IgnoreUnknown=1").is_ok());
-        assert!(asked("{}", "IP=10.1.0.5;GATEWAY=10.1.0.1").is_ok());
+        assert!(attributes_of("{}", "COLOUR=red;IgnoreUnknown=1").is_ok());
+        assert!(attributes_of("{}", "IP=10.1.0.5;GATEWAY=10.1.0.1").is_ok());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The plugin `tuning`: changes kernel parameters of a container and attributes of its interface.
 //!
-//! It creates nothing and comes after the plugin whose interface it changes. The host restores what a failed ADD
+//! It creates nothing and comes after the plugin whose interface it changes. weir restores what a failed ADD
 //! changed, and DEL restores the interface's attributes.
 //!
 //! Errors in the configuration have code 7, the SDK's codes are in [`weir_sdk::codes`], and these
@@ -38,7 +38,7 @@ impl Plugin for Tuning {
 
         if !attributes.is_empty() {
             let before = Attributes::of(&request.container_interface()?);
-            // The host undoes a failed ADD; DEL needs the backup, also if weir itself was killed.
+            // weir undoes a failed ADD; DEL needs the backup, also if weir itself was killed.
             backup::save(&request, &before.only(&attributes))?;
         }
         parameters::write(&parameters)?;

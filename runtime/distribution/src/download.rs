@@ -73,8 +73,8 @@ fn checked(text: &str, options: &Options) -> Result<Uri> {
     Err(wrong(text, why))
 }
 
-/// Downloads a file; none if the server does not have it. What breaks off is begun again: nothing says that the rest would be of
-/// the same file.
+/// Downloads a file; none if the server does not have it. An interrupted download starts from the beginning, since nothing
+/// shows that the rest would be of the same file.
 async fn get(
     client: &Client,
     url: &Uri,

@@ -211,10 +211,10 @@ fn refuse_index(bytes: &[u8]) -> Result<()> {
     #[serde(rename_all = "camelCase")]
     struct Kind {
         media_type: Option<String>,
-        manifests: Option<Vec<Named>>,
+        manifests: Option<Vec<IndexEntry>>,
     }
     #[derive(Deserialize)]
-    struct Named {
+    struct IndexEntry {
         digest: String,
     }
     let Ok(kind) = serde_json::from_slice::<Kind>(bytes) else {
@@ -226,7 +226,7 @@ fn refuse_index(bytes: &[u8]) -> Result<()> {
         manifests => {
             let all = manifests.unwrap_or_default().into_iter();
             Err(Error::Index {
-                manifests: all.map(|named| named.digest).take(MOST_NAMED).collect(),
+                manifests: all.map(|entry| entry.digest).take(MOST_NAMED).collect(),
             })
         }
     }

@@ -27,7 +27,7 @@ const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, application
 /// The digest of a manifest, as most registries state it.
 const CONTENT_DIGEST: &str = "docker-content-digest";
 
-/// How often a download is begun or continued.
+/// How often a download is started or resumed.
 pub(crate) const MOST_ATTEMPTS: u32 = 5;
 
 /// How long weir waits before the first continuation; before each further one, twice as long.

@@ -104,7 +104,7 @@ impl Session {
     /// Sends a request, and follows where it is redirected.
     async fn follow(&self, call: &Call) -> Result<Answer> {
         let authorize = |url: &Uri, headers: &mut HeaderMap| {
-            // No other server gets to know what the registry knows.
+            // The registry's credentials are sent to no other server.
             if let Some(known) = &*self.authorization.borrow()
                 && self.is_registry(url)
             {

@@ -360,7 +360,7 @@ mod tests {
         let (root, elsewhere) = (root(), root());
         let file = elsewhere.path().join("a/b/file");
         let opened = open(&file, root.path());
-        // In a user namespace `/` may be nobody's.
+        // In a user namespace the owner of `/` may be an unmapped user.
         let is_nobodys = |error: &Untrusted| matches!(error, Untrusted::Exposed(_));
         assert!(
             opened.is_ok() || opened.as_ref().is_err_and(is_nobodys),

@@ -24,7 +24,7 @@ pub struct Gate {
     section: fn(Capability) -> Section,
     invocation: Invocation,
     audit: Audit,
-    /// The last operation that was asked for.
+    /// The last operation that was requested.
     last: Option<&'static str>,
 }
 
@@ -201,13 +201,13 @@ impl Gate {
             || route.iter().any(|rule| rule.overlaps.is_some())
     }
 
-    /// Returns the name of the last operation that was asked for, allowed or not; none since
+    /// Returns the name of the last operation that was requested, allowed or not; none since
     /// [`begin_call`](Self::begin_call).
     pub fn last(&self) -> Option<&'static str> {
         self.last
     }
 
-    /// Notes that the plugin's next call begins, of which no operation has been asked for.
+    /// Notes that the plugin's next call begins, which has not requested an operation yet.
     pub fn begin_call(&mut self) {
         self.last = None;
     }

@@ -66,7 +66,7 @@ impl Denied {
     }
 }
 
-/// Whether a plugin was told this, with "link" for the kind of a link that it may not read: "loopback `lo`", "link `lo`".
+/// Whether a plugin got this answer, with "link" for the kind of a link that it may not read: "loopback `lo`", "link `lo`".
 fn is_same_but_kinds(denial: &str, told: &str) -> bool {
     let (mut words, mut told) = (denial.split(' '), told.split(' '));
     loop {

@@ -1,7 +1,7 @@
 //! What an operation does, for people: in words that name the act, and how far it reaches.
 //!
-//! A requirement speaks in the words of a grant, `update veth `eth0` in container`. That does not say that the
-//! link is taken to the host, or that all input is dropped. What an operation does is said here once, and denials, the
+//! A requirement uses the words of a grant, `update veth `eth0` in container`. That does not say that the
+//! link is taken to the host, or that all input is dropped. What an operation does is described here once, and denials, the
 //! audit log's lines and page, and the tools print it.
 
 use super::facts::LinkFacts;
@@ -54,7 +54,7 @@ impl Severity {
         }
     }
 
-    /// A change in a namespace, of which nothing else is known.
+    /// A change in a namespace about which nothing else is known.
     pub(crate) fn of_change_in(namespace: Namespace) -> Self {
         match namespace {
             Namespace::Host => Self::ChangesHost,

@@ -174,7 +174,7 @@ rule! {
             left_out("any-address", "it may give and take any address"), also_in_container();
         /// The routes of `host` that an address or a route may overlap: those over links of this network or of this
         /// attachment, and the default route. Any, when left out.
-        overlaps: Owners = Has::if_any(r.overlap.as_ref().map(Overlap::mark)), only_for(&[Verb::Create]), never_suggested(), never_asked();
+        overlaps: Owners = Has::if_any(r.overlap.as_ref().map(Overlap::mark)), only_for(&[Verb::Create]), never_suggested(), absent_from_queries();
     } says |rule| {
         let addresses = rule.with("addresses", " within ");
         format!("{} addresses{addresses} of {}", rule.verbs(), rule.interfaces("links"))

@@ -95,7 +95,7 @@ pub struct Spec {
 pub struct Tenants {
     /// What it may do on networks whose configuration is the text of a NetworkAttachmentDefinition.
     pub capabilities: Capabilities,
-    /// What a pod may ask of the plugin on the node's own networks, by annotation.
+    /// What a pod may request of the plugin on the node's own networks, by annotation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pods: Vec<Request>,
 }
@@ -129,10 +129,10 @@ pub struct Limits {
     pub time: Duration,
     /// Calls of host functions.
     pub calls: u64,
-    /// Links, addresses, routes, rules and everything else that the plugin makes or changes, and the host undoes if it
+    /// Links, addresses, routes, rules and everything else that the plugin makes or changes, and that weir undoes if it
     /// fails.
     pub changes: u64,
-    /// The size of the arguments of one call of the host: all strings and lists together.
+    /// The size of the arguments of one call of a host function: all strings and lists together.
     #[serde(with = "Size")]
     pub transfer: ByteSize,
     /// What the plugin may write to the log: messages, fields, standard error.

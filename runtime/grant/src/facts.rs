@@ -9,7 +9,7 @@ use super::namespace::Namespace;
 /// `IFNAMSIZ` without the NUL at its end.
 const LONGEST_NAME: usize = 15;
 
-/// What the kernel reports about a link. The host looks it up before it asks the gate, and the kernel
+/// What the kernel reports about a link. weir looks it up before it asks the gate, and the kernel
 /// layer acts on the index, so a name cannot change its meaning in between.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkFacts {

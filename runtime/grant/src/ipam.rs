@@ -94,7 +94,7 @@ impl FieldType for PluginNames {
         let wrong = names.iter().filter(is_none);
         let text =
             |name| format!("`{name}` is not a plugin's name; expected an exact name, not a glob");
-        wrong.map(|name| ("never-effective", text(name))).collect()
+        wrong.map(|name| ("no-effect", text(name))).collect()
     }
 }
 

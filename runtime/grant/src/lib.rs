@@ -1,4 +1,4 @@
-//! What a plugin may do: the grant, the operations that it speaks of, and whether it allows one.
+//! What a plugin may do: the grant, the operations that it covers, and whether it allows one.
 //!
 //! Everything here is pure: an [`Operation`] comes in with the facts that it is about, and a [`Decision`] goes out.
 //! There is one file for each capability, and in it that capability's operations, its rule in a grant and how the two

@@ -204,7 +204,7 @@ pub struct Move {
     /// The alias there, if it changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
-    /// Whether the host's default route leads over it, and the node's owner has not named it among the interfaces that
+    /// Whether the host's default route goes through it, and the node's owner has not named it among the interfaces that
     /// networks may use.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strands_host: bool,
@@ -387,7 +387,7 @@ impl Operation for Move {
 fn flaw_of_stranding(link: &LinkFacts) -> String {
     let to_list = ToList(&link.name);
     format!(
-        "the host's default route leads over {link}, and no glob makes it one to move: {to_list}"
+        "the host's default route goes through {link}, and a glob is not enough to let it be moved: {to_list}"
     )
 }
 

@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn no_grant_can_have_it() {
         let rule = serde_json::json!({ "native": [] });
-        let error = serde_json::from_value::<Capabilities>(rule).expect_err("it is no key");
+        let error = serde_json::from_value::<Capabilities>(rule).expect_err("not a key");
         assert!(error.to_string().contains("native"), "{error}");
         let written = serde_json::to_value(listed(&["*"])).expect("JSON");
         assert_eq!(written, serde_json::json!({}));

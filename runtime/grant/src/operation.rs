@@ -19,7 +19,7 @@ use super::verb::{Verb, VerbSet};
 /// An operation carries facts, not claims: a link is the index, name and kind that the kernel
 /// reported, read by the host just before.
 pub trait Operation: Act + Clone + Serialize {
-    /// The rule that speaks of this capability in a grant.
+    /// The rule for this capability in a grant.
     type Rule: Rule;
 
     /// `link.create`: the capability's word and what is done.

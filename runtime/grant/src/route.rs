@@ -275,7 +275,7 @@ rule! {
         tables: Numbers = Has::or_anything(r.table);
         /// The routes of `host` that an address or a route may overlap: those over links of this network or of this
         /// attachment, and the default route. Any, when left out.
-        overlaps: Owners = Has::if_any(r.overlap.as_ref().map(Overlap::mark)), only_for(&[Verb::Create, Verb::Update]), never_suggested(), never_asked();
+        overlaps: Owners = Has::if_any(r.overlap.as_ref().map(Overlap::mark)), only_for(&[Verb::Create, Verb::Update]), never_suggested(), absent_from_queries();
     } says |rule| {
         let destinations = rule.with("destinations", " within ");
         let links = rule.over_interface("links");
@@ -349,7 +349,7 @@ mod tests {
     use super::*;
     use crate::tests::decisions::{link, missed};
 
-    /// A list without a filter shows every route, also those that the rule does not speak of.
+    /// A list without a filter shows every route, also those that the rule does not match.
     #[test]
     fn a_look_at_all_is_more_than_a_look_at_some() {
         let all = List::all(Namespace::Host);

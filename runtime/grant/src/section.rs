@@ -93,10 +93,10 @@ impl Request {
                 .find(|request| request.word() == key)
         };
         let args = args.map(|key| of_key(key).unwrap_or(Self::CniArgs));
-        let mut asked: Vec<Self> = args.chain(runtime_config.filter_map(of_key)).collect();
-        asked.sort_unstable();
-        asked.dedup();
-        asked
+        let mut requests: Vec<Self> = args.chain(runtime_config.filter_map(of_key)).collect();
+        requests.sort_unstable();
+        requests.dedup();
+        requests
     }
 }
 

@@ -223,7 +223,7 @@ operations_in_store! {
     Revert { #[serde(rename = "keys", serialize_with = "changed_keys", skip_deserializing)] changes: Vec<Change> } "store.revert", Write;
 }
 
-/// What became of one key.
+/// The outcome of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub key: String,

@@ -335,7 +335,7 @@ impl Operation for AddFilter {
 
 words! {
     /// What a grant may name: a discipline, or `mirred` for a filter that redirects.
-    pub enum Named {
+    pub enum DisciplineName {
         Tbf = "tbf",
         /// Also its classes, and filters that put packets into them.
         Htb = "htb",
@@ -357,7 +357,7 @@ rule! {
         /// Names of links.
         links: LinkNames = One(r.link.name());
         /// Disciplines, and `mirred` for the filters that redirect.
-        disciplines: KernelWords<Named> = Has::if_any(r.discipline.as_deref());
+        disciplines: KernelWords<DisciplineName> = Has::if_any(r.discipline.as_deref());
         => verbs = r.verb;
         /// Owners of the links, in `host`: this network, this attachment.
         owners: Owners = Has::if_any(r.link.owner_if_there()), never_suggested();

@@ -171,7 +171,7 @@ impl FirewallView<'_> {
         Ok(())
     }
 
-    /// The name of the plugin's table. The host chooses it, so a plugin reaches no other table.
+    /// The name of the plugin's table. weir chooses it, so a plugin reaches no other table.
     fn table_name(&self) -> String {
         format!("weir_{}", self.plugin)
     }

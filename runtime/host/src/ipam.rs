@@ -28,23 +28,28 @@ impl SharedIpam {
     }
 
     /// Runs a command of the IPAM plugin, through the gate.
-    fn run(&self, command: Command, gate: &mut Gate, way: Way) -> Result<Option<AddResult>, Error> {
+    fn run(
+        &self,
+        command: Command,
+        gate: &mut Gate,
+        purpose: Purpose,
+    ) -> Result<Option<AddResult>, Error> {
         let mut ipam = self.0.lock().expect("no thread panicked with it");
         let operation = Run {
             plugin: ipam.plugin()?,
             command: command.as_str(),
         };
         let act = |_: &Permit<Run>| ipam.run(command).map_err(Outcome);
-        let outcome = match way {
-            Way::Perform => gate.perform(operation, act),
-            Way::Undo => gate.undo(operation, act),
+        let outcome = match purpose {
+            Purpose::Perform => gate.perform(operation, act),
+            Purpose::Undo => gate.undo(operation, act),
         };
         outcome.map_err(|e| e.0)
     }
 }
 
 /// Whether the plugin or the undo log runs a command.
-enum Way {
+enum Purpose {
     Perform,
     Undo,
 }
@@ -58,7 +63,8 @@ pub(crate) struct IpamView<'a> {
 impl Contract for IpamView<'_> {
     fn add(&mut self) -> Result<AttachmentResult, Error> {
         let result = self.run(Command::Add)?;
-        self.broker.note(Box::new(GiveBack(self.ipam.clone())));
+        self.broker
+            .note(Box::new(ReleaseAddresses(self.ipam.clone())));
         let result = result.ok_or_else(|| Error::internal("the IPAM plugin returned no result"))?;
         Ok(result.into())
     }
@@ -82,16 +88,17 @@ impl Contract for IpamView<'_> {
 
 impl IpamView<'_> {
     fn run(&mut self, command: Command) -> Result<Option<AddResult>, Error> {
-        self.ipam.run(command, self.broker.gate_mut(), Way::Perform)
+        self.ipam
+            .run(command, self.broker.gate_mut(), Purpose::Perform)
     }
 }
 
 /// Releases what the IPAM plugin assigned, by its DEL.
-struct GiveBack(SharedIpam);
+struct ReleaseAddresses(SharedIpam);
 
-impl Inverse for GiveBack {
+impl Inverse for ReleaseAddresses {
     fn undo(self: Box<Self>, undo: &mut Undo<'_>) -> Result<(), weir_kernel::Error> {
-        let given = self.0.run(Command::Del, undo.gate, Way::Undo);
+        let given = self.0.run(Command::Del, undo.gate, Purpose::Undo);
         given
             .map(drop)
             .map_err(|e| weir_kernel::Error::new(Code::Failed, e.to_string()))

@@ -1,6 +1,6 @@
 //! Removes links of the host that a killed `add` left, found by the mark of their owner.
 //!
-//! The host undoes an `add` that fails. A killed one undoes nothing, and no plugin knows the names of the links that it
+//! weir undoes an `add` that fails. A killed one undoes nothing, and no plugin knows the names of the links that it
 //! had made. So the next DEL of the attachment, and GC of the network, remove links whose mark belongs to no existing
 //! attachment.
 

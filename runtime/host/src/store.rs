@@ -154,7 +154,7 @@ impl StoreView<'_> {
         Ok(())
     }
 
-    /// Checks that the host can also keep this value for undo. Errors: `Exhausted`.
+    /// Checks that weir can also keep this value for undo. Errors: `Exhausted`.
     fn check_kept(&self, value: &[u8]) -> Result<()> {
         let kept = self.broker.log().size() + self.open.uncommitted;
         if kept + value.len() <= MOST_KEPT {
@@ -162,7 +162,7 @@ impl StoreView<'_> {
         }
         Err(Error::new(
             Code::Exhausted,
-            format!("the host keeps at most {MOST_KEPT} bytes to undo what a plugin has changed"),
+            format!("weir keeps at most {MOST_KEPT} bytes to undo what a plugin has changed"),
         ))
     }
 }

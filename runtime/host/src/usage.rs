@@ -14,13 +14,13 @@ pub struct Usage {
     pub memory_refused: bool,
     /// The number of changes.
     pub changes: u64,
-    /// The bytes that the host keeps to undo them.
+    /// The bytes that weir keeps to undo them.
     pub kept: usize,
     /// The size of its records in the audit log, in bytes.
     pub recorded: usize,
 }
 
-/// The most bytes that the host keeps to undo one invocation.
+/// The most bytes that weir keeps to undo one invocation.
 pub const MOST_KEPT: usize = 8 << 20;
 
 impl Usage {

@@ -2,7 +2,7 @@
 //!
 //! A device is a directory below `/sys/devices`. Everything else there is a symbolic link to it, and is followed only from
 //! the places that name devices: `/sys/class/net/LINK`, `/sys/bus/pci/devices/ADDRESS` and `/sys/bus/auxiliary/devices/NAME`.
-//! A path of a plugin leads over no link, since behind one it could name any file of sysfs.
+//! A path of a plugin contains no link, since behind one it could name any file of sysfs.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -159,11 +159,11 @@ impl Sysfs {
         self.describe(&directory, None)
     }
 
-    /// The device at a path, which must lead over no link.
+    /// The device at a path, which must not contain a symbolic link.
     fn at(&self, below: &Path) -> Result<Device> {
         let path = self.base()?.join(below);
         if self.real(&path)? != path {
-            return Err(Error::invalid("the path leads over a symbolic link"));
+            return Err(Error::invalid("the path contains a symbolic link"));
         }
         let is_of_link = above(&path).file_name().is_some_and(|name| name == "net");
         let link = path.file_name().and_then(|name| name.to_str());

@@ -7,4 +7,4 @@ pub use crate::link::undo::LinkHistory;
 pub use crate::perform::KnownLinks;
 pub use crate::route::undo::RemoveRoute;
 pub use crate::store::transaction::RevertStore;
-pub use crate::sysctl::undo::SetBack;
+pub use crate::sysctl::undo::RestoreValue;

@@ -66,7 +66,7 @@ fn is_own_namespace(file: &File) -> Result<bool> {
 ///
 /// Errors: `Failed` without `CAP_NET_ADMIN` there.
 fn own() -> Result<OwnedFd> {
-    let asked = || {
+    let opened = || {
         let socket = socket(
             AddressFamily::Unix,
             SockType::Datagram,
@@ -75,7 +75,7 @@ fn own() -> Result<OwnedFd> {
         )?;
         of_socket(&socket)
     };
-    asked().while_doing("open the process's network namespace")
+    opened().while_doing("open the process's network namespace")
 }
 
 /// The namespace that a socket is in.

@@ -20,7 +20,7 @@ use super::error::{Code, Error, Result};
 use super::namespace::Namespaces;
 use crate::linux::Linux;
 use crate::perform::{Answer, Changes, Perform};
-use undo::SetBack;
+use undo::RestoreValue;
 
 /// The parameters of the reading thread's network namespace.
 const DIRECTORY: &str = "/proc/sys/net";
@@ -62,14 +62,14 @@ impl Perform<Write> for Linux {
             _ if is_of_made_link => return carry_out(&mut self.namespaces, write, write_value),
             (Namespace::Container, _) => {
                 let before = carry_out(&mut self.namespaces, write, replace_value)?;
-                SetBack::note(write, before.as_deref(), None, changes);
+                RestoreValue::note(write, before.as_deref(), None, changes);
                 before
             }
             (Namespace::Host, Some(notes)) => {
                 let before = notes.replace(&mut self.namespaces, write)?;
-                if !(before.is_own && SetBack::note_again(write, changes)) {
+                if !(before.is_own && RestoreValue::note_again(write, changes)) {
                     let changed = Some(write.value.clone());
-                    SetBack::note(write, before.value.as_deref(), changed, changes);
+                    RestoreValue::note(write, before.value.as_deref(), changed, changes);
                 }
                 before.value
             }

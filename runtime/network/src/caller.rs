@@ -57,14 +57,14 @@ pub fn source_of_call(paths: &Paths, config: &PluginConfig, args: &Args) -> Resu
     if !files.iter().any(|file| names_delegating_plugin(file)) {
         return Ok(Source {
             definition: None,
-            asked_by_pod: asked_by_pod_of_kubelet(config, args),
+            requested_by_pod: requested_by_pod_of_kubelet(config, args),
         });
     }
     let written = |file: &PathBuf| is_written_in(paths, file, config);
     if files.iter().any(written) {
         return Ok(Source {
             definition: None,
-            asked_by_pod: asked_by_pod(config),
+            requested_by_pod: requested_by_pod(config),
         });
     }
     if native::is_listed(paths, &caller())? {
@@ -72,7 +72,7 @@ pub fn source_of_call(paths: &Paths, config: &PluginConfig, args: &Args) -> Resu
     }
     Ok(Source {
         definition: Some(format!("{UNKNOWN}/{}", config.network_name()?)),
-        asked_by_pod: Vec::new(),
+        requested_by_pod: Vec::new(),
     })
 }
 
@@ -135,18 +135,18 @@ fn without_added(config: &Map<String, Value>) -> BTreeMap<&str, Value> {
 
 /// What kubelet passes on from a pod: host ports and rates. Other callers, such as Podman, act for their user, who is
 /// root.
-fn asked_by_pod_of_kubelet(config: &PluginConfig, args: &Args) -> Vec<Request> {
-    let mut asked = asked_by_pod(config);
+fn requested_by_pod_of_kubelet(config: &PluginConfig, args: &Args) -> Vec<Request> {
+    let mut requests = requested_by_pod(config);
     let is_kubelets = |request: &Request| {
         args.get(POD_NAME).is_some()
             && matches!(request, Request::PortMappings | Request::Bandwidth)
     };
-    asked.retain(is_kubelets);
-    asked
+    requests.retain(is_kubelets);
+    requests
 }
 
 /// The requests of a pod that were added to the configuration of a file.
-fn asked_by_pod(config: &PluginConfig) -> Vec<Request> {
+fn requested_by_pod(config: &PluginConfig) -> Vec<Request> {
     fn keys(value: Option<&Value>) -> impl Iterator<Item = &String> {
         let members = value.and_then(Value::as_object);
         members.into_iter().flat_map(Map::keys)
@@ -161,6 +161,6 @@ fn of_native_caller() -> Option<Source> {
     let made_by = std::env::var(MADE_BY).ok()?;
     Some(Source {
         definition: Some(made_by).filter(|definition| !definition.is_empty()),
-        asked_by_pod: Vec::new(),
+        requested_by_pod: Vec::new(),
     })
 }

@@ -29,7 +29,7 @@ impl From<AddFailed> for Error {
 }
 
 impl From<Error> for AddFailed {
-    /// One that left nothing. What a component did, the host has undone.
+    /// One that left nothing. weir has undone what a component did.
     fn from(error: Error) -> Self {
         Self { error, owed: 0 }
     }

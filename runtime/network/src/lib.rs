@@ -55,7 +55,7 @@ pub use failures::{together, with_left};
 pub use files::{ConfigPath, at, find, first, is_configuration, list_names};
 pub use in_order::{AddFailed, Left, RolledBack};
 pub use list::Network;
-pub use native::{NativeCall, SEARCH_PATH, Successor, Surroundings, inspect as inspect_native};
+pub use native::{NativeCall, SEARCH_PATH, Successor, ToolEnvironment, inspect as inspect_native};
 pub use plugin::run_plugin;
 pub use pod_networks::{Attached, Choice, PodNetworks};
 pub use record::{PodName, Record, RecordedAttachment, Unusable, left_of};

@@ -96,7 +96,7 @@ impl Network {
 
     /// ADD: each plugin in order, with the result of the one before. If one fails, those before it are deleted, last first
     /// (CNI section 3, "Lifecycle & Ordering"), and before them the failing one if it is a native plugin that has run.
-    /// What a failing component did, the host has undone. Those after it are neither called nor deleted.
+    /// weir has undone what a failing component did. Those after it are neither called nor deleted.
     ///
     /// Errors: the failing plugin's.
     pub fn add(&self, attachment: &Attachment) -> Result<AddResult, AddFailed> {
@@ -254,7 +254,7 @@ impl Network {
         let ran = if bin_dirs.is_empty() || sandbox.catalogue().has(name) {
             run_plugin(sandbox, name, command, attachment, config, source, bin_dirs)
         } else {
-            let asked = NativeCall {
+            let native_call = NativeCall {
                 plugin: name,
                 command,
                 attachment,
@@ -262,7 +262,7 @@ impl Network {
                 network: &self.list.name,
                 definition: source.definition.as_deref(),
             };
-            native::call(sandbox, bin_dirs, asked)
+            native::call(sandbox, bin_dirs, native_call)
         };
         ran.map_err(|failed| failed.with_prefix(format_args!("network `{}`", self.granted_as())))
     }

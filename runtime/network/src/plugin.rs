@@ -34,7 +34,7 @@ pub fn run_plugin(
         ifname: attachment.ifname.clone(),
         network: config.network_name()?.to_owned(),
         definition: source.definition.clone(),
-        asked_by_pod: source.asked_of(config),
+        requested_by_pod: source.requested_of(config),
         args: attachment.args.pairs().to_vec(),
         pod: attachment.args.pod().full_name(),
         config: config.to_shared_map(),

@@ -140,7 +140,7 @@ impl RecordedAttachment {
     pub fn source(&self) -> Source {
         Source {
             definition: self.definition.clone().filter(|_| !self.is_file),
-            asked_by_pod: Vec::new(),
+            requested_by_pod: Vec::new(),
         }
     }
 

@@ -13,7 +13,7 @@ pub struct Source {
     /// The NetworkAttachmentDefinition whose text it is, as `namespace/name`.
     pub definition: Option<String>,
     /// What the pod requests by annotation, and the plugins get.
-    pub asked_by_pod: Vec<Request>,
+    pub requested_by_pod: Vec<Request>,
 }
 
 impl Source {
@@ -24,7 +24,7 @@ impl Source {
     }
 
     /// The pod's requests that one plugin gets: all arguments, and the capabilities that it declares.
-    pub(super) fn asked_of(&self, config: &PluginConfig) -> Vec<Request> {
+    pub(super) fn requested_of(&self, config: &PluginConfig) -> Vec<Request> {
         let runtime_config = config.as_map().get("runtimeConfig");
         let is_told = |request: &Request| {
             let is_argument = !matches!(
@@ -33,6 +33,10 @@ impl Source {
             );
             is_argument || runtime_config.is_some_and(|c| c.get(request.word()).is_some())
         };
-        self.asked_by_pod.iter().copied().filter(is_told).collect()
+        self.requested_by_pod
+            .iter()
+            .copied()
+            .filter(is_told)
+            .collect()
     }
 }

@@ -40,7 +40,7 @@ pub fn with_names(catalogue: &Catalogue, list: &NetworkConfigList) -> NetworkCon
     list.with_plugins(plugins.map(|plugin| with_name(catalogue, plugin)).collect())
 }
 
-/// The same of one plugin's configuration.
+/// The same for one plugin's configuration.
 fn with_name(catalogue: &Catalogue, plugin: &PluginConfig) -> PluginConfig {
     let mut config = plugin.as_map().clone();
     for (key, uri) in named(plugin) {

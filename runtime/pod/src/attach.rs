@@ -131,7 +131,7 @@ impl Attaching<'_> {
         let attachment = recorded.attachment(self.attachment);
         let network = self.call.network(recorded)?;
         let network = network.from_source(Source {
-            asked_by_pod: planned.asked(),
+            requested_by_pod: planned.requests(),
             ..recorded.source()
         });
         self.prepare_device_info(planned)?;

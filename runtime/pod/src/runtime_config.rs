@@ -47,7 +47,7 @@ pub(crate) fn runtime_config(
 }
 
 /// The pod's requests among the arguments. Those that it does not know, such as a device's, are not.
-pub(crate) fn asked(
+pub(crate) fn requests(
     element: Option<&Element>,
     capability_args: &Map<String, Value>,
 ) -> Vec<Request> {

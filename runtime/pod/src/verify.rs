@@ -51,9 +51,9 @@ fn ips_fault(result: &AddResult, ifname: &str, ips: &[RequestedAddress]) -> Opti
 }
 
 /// Whether an assigned address is the requested one.
-fn is_met(asked: &RequestedAddress, assigned: &RequestedAddress) -> bool {
-    let same = asked.address.to_canonical() == assigned.address.to_canonical();
-    same && (asked.prefix_len.is_none() || asked.prefix_len == assigned.prefix_len)
+fn is_met(requested: &RequestedAddress, assigned: &RequestedAddress) -> bool {
+    let same = requested.address.to_canonical() == assigned.address.to_canonical();
+    same && (requested.prefix_len.is_none() || requested.prefix_len == assigned.prefix_len)
 }
 
 /// The addresses of the attachment's interface, and those without an interface in the result.

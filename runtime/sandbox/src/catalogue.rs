@@ -24,7 +24,7 @@ pub struct Plugin {
     pub digest: Digest,
     pub source: Source,
     /// Whether it was replaced, and is kept for its attachments.
-    pub(super) is_kept: bool,
+    pub(super) is_kept_version: bool,
 }
 
 /// Where a plugin's code is.
@@ -39,11 +39,11 @@ pub struct Listed {
     pub name: String,
     /// Errors: the installed plugin is damaged.
     pub plugin: Result<Plugin, Error>,
-    pub kept: Vec<Kept>,
+    pub kept_versions: Vec<KeptVersion>,
 }
 
 /// A version of a plugin that was replaced since, and is kept for the attachments that it made.
-pub struct Kept {
+pub struct KeptVersion {
     pub digest: Digest,
     pub attachments: usize,
     /// Errors: it is damaged.
@@ -95,8 +95,8 @@ impl Catalogue {
     /// A version of a plugin that was replaced since, and is kept for the attachments that it made.
     ///
     /// Errors: `codes::NO_PLUGIN` if it is missing or damaged.
-    pub(super) fn kept(&self, name: &str, digest: &Digest) -> Result<Plugin, Error> {
-        let place = PluginStore::kept(&self.paths.plugins(), name, digest);
+    pub(super) fn kept_version(&self, name: &str, digest: &Digest) -> Result<Plugin, Error> {
+        let place = PluginStore::kept_version_directory(&self.paths.plugins(), name, digest);
         let directory = File::open(&place).map_err(|e| damaged(name, &e.to_string()))?;
         let installed = Installed::open(name, &self.paths, &place, &directory)?;
         let installed = installed.ok_or_else(|| no_manifest(name, &place))?;
@@ -107,7 +107,7 @@ impl Catalogue {
             ));
         }
         Ok(Plugin {
-            is_kept: true,
+            is_kept_version: true,
             ..Plugin::installed(installed)
         })
     }
@@ -141,25 +141,25 @@ impl Catalogue {
         let built_in = builtin::all().iter().map(|plugin| Listed {
             name: plugin.name.to_owned(),
             plugin: Ok(Plugin::built_in(plugin)),
-            kept: Vec::new(),
+            kept_versions: Vec::new(),
         });
         let installed = self.installed_names()?.into_iter().map(|name| {
             Ok(Listed {
                 plugin: self.find(&name),
-                kept: self.kept_versions(&name)?,
+                kept_versions: self.kept_versions(&name)?,
                 name,
             })
         });
         built_in.map(Ok).chain(installed).collect()
     }
 
-    fn kept_versions(&self, name: &str) -> Result<Vec<Kept>, io::Error> {
+    fn kept_versions(&self, name: &str) -> Result<Vec<KeptVersion>, io::Error> {
         let plugins = self.paths.plugins();
         let attached = Attached::of(&plugins, name);
         let kept = PluginStore::kept_versions(&plugins, name)?.into_iter();
-        let kept = kept.map(|digest| Kept {
+        let kept = kept.map(|digest| KeptVersion {
             attachments: attached.count(&digest),
-            plugin: self.kept(name, &digest),
+            plugin: self.kept_version(name, &digest),
             digest,
         });
         Ok(kept.collect())
@@ -282,7 +282,7 @@ impl Plugin {
             name: plugin.name.to_owned(),
             digest: plugin.digest.parse().expect("the build writes digests"),
             source: Source::BuiltIn(plugin),
-            is_kept: false,
+            is_kept_version: false,
         }
     }
 
@@ -291,7 +291,7 @@ impl Plugin {
             name: installed.manifest().name.clone(),
             digest: installed.manifest().digest.clone(),
             source: Source::Installed(installed),
-            is_kept: false,
+            is_kept_version: false,
         }
     }
 

@@ -84,11 +84,11 @@ pub(crate) struct Granted {
 impl Granted {
     /// What a plugin may do on one of the node's own networks. A pod's `portMappings` become rules of the host's packet filter,
     /// which are limited as for tenants.
-    fn on_own_network(spec: Spec, asked: &[PodRequest], origin: Origin) -> Self {
+    fn on_own_network(spec: Spec, requests: &[PodRequest], origin: Origin) -> Self {
         let limits = spec.limits;
         match spec
             .tenants
-            .filter(|_| asked.contains(&PodRequest::PortMappings))
+            .filter(|_| requests.contains(&PodRequest::PortMappings))
         {
             None => Self {
                 section: |_| Section::Node,
@@ -149,7 +149,7 @@ impl Grants {
     pub(crate) fn for_plugin(&self, plugin: &Plugin, request: &Request) -> Result<Granted, Error> {
         let network = request.granted_as();
         let section = Section::of(network);
-        let shipped = if section == Section::Node && request.asked_by_pod.is_empty() {
+        let shipped = if section == Section::Node && request.requested_by_pod.is_empty() {
             BuiltIn::grant_without_tenants
         } else {
             BuiltIn::grant
@@ -167,13 +167,17 @@ impl Grants {
                 origin,
             });
         }
-        let may_ask = spec.tenants.as_ref().map_or(&[][..], |t| &t.pods);
-        let mut asked = request.asked_by_pod.iter();
-        match asked.find(|asked| !may_ask.contains(asked)) {
-            Some(asked) if request.command == Command::Add => {
-                Err(not_for_pods(plugin, network, *asked, &origin))
+        let may_request = spec.tenants.as_ref().map_or(&[][..], |t| &t.pods);
+        let mut requests = request.requested_by_pod.iter();
+        match requests.find(|one| !may_request.contains(one)) {
+            Some(refused) if request.command == Command::Add => {
+                Err(not_for_pods(plugin, network, *refused, &origin))
             }
-            _ => Ok(Granted::on_own_network(spec, &request.asked_by_pod, origin)),
+            _ => Ok(Granted::on_own_network(
+                spec,
+                &request.requested_by_pod,
+                origin,
+            )),
         }
     }
 
@@ -188,7 +192,8 @@ impl Grants {
     ) -> Result<Loaded, Error> {
         // A grant for the version in place of a kept one is not about that.
         let is_about = |grant: &&Loaded| {
-            !plugin.is_kept || grant.document.spec.plugin.digest.as_ref() == Some(&plugin.digest)
+            !plugin.is_kept_version
+                || grant.document.spec.plugin.digest.as_ref() == Some(&plugin.digest)
         };
         let administrators = self.administrators.iter().filter(is_about);
         let administrators = administrators.map(Cow::Borrowed);
@@ -428,17 +433,17 @@ fn not_for_tenants(plugin: &Plugin, network: &str, origin: &Origin) -> Error {
     ))
 }
 
-fn not_for_pods(plugin: &Plugin, network: &str, asked: PodRequest, origin: &Origin) -> Error {
-    let (name, asked) = (&plugin.name, asked.word());
+fn not_for_pods(plugin: &Plugin, network: &str, refused: PodRequest, origin: &Origin) -> Error {
+    let (name, key) = (&plugin.name, refused.word());
     Error::new(
         codes::NO_GRANT,
         format!(
-            "the pod requests `{asked}` on the node's own network `{network}`, but the grant of plugin `{name}` does not \
+            "the pod requests `{key}` on the node's own network `{network}`, but the grant of plugin `{name}` does not \
              allow pods to request it"
         ),
     )
     .with_details(format!(
-        "the node's owner allows it with `{asked}` in `spec.tenants.pods` ({origin})"
+        "the node's owner allows it with `{key}` in `spec.tenants.pods` ({origin})"
     ))
 }
 

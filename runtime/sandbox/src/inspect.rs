@@ -120,7 +120,7 @@ impl Sandbox {
         call.describe(&self.components().connect(component)?)
     }
 
-    /// A host that allows nothing.
+    /// A state that allows nothing.
     fn powerless(&self) -> State {
         let subject = Subject {
             command: "VERSION".into(),

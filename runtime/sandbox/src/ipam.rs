@@ -14,7 +14,7 @@ use super::request::Request;
 pub trait RunNativeIpam: Send + Sync {
     /// Runs one command of a program. Only ADD has a result, as the check returns it. An ADD that fails, also by the check,
     /// is followed by DEL.
-    fn run(&self, asked: NativeIpamCall<'_>) -> Result<Option<AddResult>, Error>;
+    fn run(&self, ipam_call: NativeIpamCall<'_>) -> Result<Option<AddResult>, Error>;
 }
 
 /// One command of an IPAM plugin that is not a component.

@@ -5,7 +5,7 @@
 //! one function that the command names. A trap or an exceeded limit becomes a CNI error with one of the [`codes`], and
 //! what the ADD had done is undone.
 //!
-//! WebAssembly ends here: the floors above speak of plugins, requests and results. This crate must not compile a component
+//! WebAssembly ends here: the floors above deal with plugins, requests and results. This crate must not compile a component
 //! while a container waits, load code that someone other than weir's user and root could have written, or link a plugin
 //! with anything but the contract and the small part of WASI that Rust's standard library imports.
 //!
@@ -29,7 +29,7 @@
 //!     ifname: String::new(),
 //!     network: "pods".into(),
 //!     definition: None,
-//!     asked_by_pod: Vec::new(),
+//!     requested_by_pod: Vec::new(),
 //!     args: Vec::new(),
 //!     pod: None,
 //!     config: Arc::default(),
@@ -75,7 +75,7 @@ mod watchdog;
 
 pub use authors::authors;
 pub use builtin::{BuiltIn, Inside, hostile, missing_plugins, put_inside};
-pub use catalogue::{Catalogue, Kept, Listed, Plugin, Source};
+pub use catalogue::{Catalogue, KeptVersion, Listed, Plugin, Source};
 pub use grants::deciding::{Undecided, deciding, replaces};
 pub use grants::{
     Broken, Fit, Invalid, Loaded, Origin, not_read, parse as parse_grant, read as read_grant,
@@ -86,7 +86,7 @@ pub use inspect::Inspection;
 pub use installed::{Installed, Provenance, Trusted, digest};
 pub use internal_policy::own_digest;
 pub use ipam::{CheckResult, NativeIpamCall, RunNativeIpam};
-pub use plugin_uri::{Place, PluginUri};
+pub use plugin_uri::{PluginUri, UriTarget};
 pub use request::{About, Request};
 pub use sandbox::Sandbox;
 pub use seal::seal;

@@ -44,7 +44,7 @@ impl PluginStore {
     }
 
     /// Where a replaced version of a plugin is kept.
-    pub(crate) fn kept(plugins: &Path, name: &str, digest: &Digest) -> PathBuf {
+    pub(crate) fn kept_version_directory(plugins: &Path, name: &str, digest: &Digest) -> PathBuf {
         let digest = digest.to_string();
         let digest = digest.trim_start_matches("sha256:");
         plugins.join(KEPT).join(format!("{name}@{digest}"))
@@ -57,7 +57,7 @@ impl PluginStore {
         if let Some(Manifest { name, digest, .. }) = &manifest
             && Attached::of(&self.path, name).count(digest) > 0
         {
-            let kept = Self::kept(&self.path, name, digest);
+            let kept = Self::kept_version_directory(&self.path, name, digest);
             if !kept.exists() {
                 let mut directory = DirBuilder::new();
                 directory.recursive(true).mode(DIRECTORY_MODE);

@@ -20,12 +20,12 @@ const DOCKER_HUB_OWN: &str = "library";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginUri {
     text: String,
-    place: Place,
+    target: UriTarget,
 }
 
 /// Where a URI leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum UriTarget {
     /// A file of the node, by its absolute path.
     File(PathBuf),
     /// A URL of HTTP, with TLS or without.
@@ -35,8 +35,8 @@ pub enum Place {
 }
 
 impl PluginUri {
-    pub fn place(&self) -> &Place {
-        &self.place
+    pub fn target(&self) -> &UriTarget {
+        &self.target
     }
 
     pub fn as_str(&self) -> &str {
@@ -55,15 +55,15 @@ impl FromStr for PluginUri {
 
     /// Errors: a sentence with the URI, without what may be a password in it.
     fn from_str(text: &str) -> Result<Self, String> {
-        let place = parse(text).map_err(|why| format!("`{}` {why}", without_secret(text)))?;
+        let target = parse(text).map_err(|why| format!("`{}` {why}", without_secret(text)))?;
         Ok(Self {
             text: text.to_owned(),
-            place,
+            target,
         })
     }
 }
 
-fn parse(text: &str) -> Result<Place, String> {
+fn parse(text: &str) -> Result<UriTarget, String> {
     if text.len() > LONGEST {
         return Err(format!("is longer than {LONGEST} bytes"));
     }
@@ -108,7 +108,7 @@ fn is_allowed(c: char) -> bool {
 }
 
 /// `file:///usr/lib/weir/labels.wasm`.
-fn file(host: &str, path: &str) -> Result<Place, String> {
+fn file(host: &str, path: &str) -> Result<UriTarget, String> {
     if !host.is_empty() {
         return Err(format!(
             "names the host `{host}`; expected a file of this node, as `file:///…`"
@@ -118,26 +118,26 @@ fn file(host: &str, path: &str) -> Result<Place, String> {
         return Err("has an escape; the path of a file is taken as it is".to_owned());
     }
     check_path(path)?;
-    Ok(Place::File(PathBuf::from(path)))
+    Ok(UriTarget::File(PathBuf::from(path)))
 }
 
 /// `https://example.com/labels.wasm`.
-fn web(text: &str, host: &str, path: &str) -> Result<Place, String> {
+fn web(text: &str, host: &str, path: &str) -> Result<UriTarget, String> {
     if host.is_empty() {
         return Err("names no host".to_owned());
     }
     check_path(path)?;
-    Ok(Place::Web(text.to_owned()))
+    Ok(UriTarget::Web(text.to_owned()))
 }
 
 /// `docker:///user/labels:1.2.0` on Docker Hub, `docker://registry.example.com/labels:1.2.0` elsewhere.
-fn docker(host: &str, path: &str) -> Result<Place, String> {
+fn docker(host: &str, path: &str) -> Result<UriTarget, String> {
     if !host.is_empty() {
         return oci(host, path);
     }
     check_path(path)?;
     let name = path.trim_start_matches('/');
-    Ok(Place::Artifact(if name.contains('/') {
+    Ok(UriTarget::Artifact(if name.contains('/') {
         format!("{DOCKER_HUB}/{name}")
     } else {
         format!("{DOCKER_HUB}/{DOCKER_HUB_OWN}/{name}")
@@ -145,12 +145,12 @@ fn docker(host: &str, path: &str) -> Result<Place, String> {
 }
 
 /// `oci://registry.example.com/plugins/labels:1.2.0`. The registry's client checks the rest.
-fn oci(host: &str, path: &str) -> Result<Place, String> {
+fn oci(host: &str, path: &str) -> Result<UriTarget, String> {
     if host.is_empty() {
         return Err("names no registry".to_owned());
     }
     check_path(path)?;
-    Ok(Place::Artifact(format!("{host}{path}")))
+    Ok(UriTarget::Artifact(format!("{host}{path}")))
 }
 
 /// Errors: a path that does not lead to something, or that others would read as another.
@@ -186,37 +186,37 @@ fn without_secret(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn place(text: &str) -> Place {
+    fn target(text: &str) -> UriTarget {
         let uri: PluginUri = text.parse().unwrap_or_else(|why| panic!("{why}"));
         assert_eq!(uri.to_string(), text);
-        uri.place
+        uri.target
     }
 
     #[test]
     fn each_scheme_leads_somewhere() {
         let digest = format!("sha256:{}", "a".repeat(64));
-        let artifact = |text: &str| Place::Artifact(text.to_owned());
+        let artifact = |text: &str| UriTarget::Artifact(text.to_owned());
         assert_eq!(
-            place("file:///usr/lib/weir/labels.wasm"),
-            Place::File("/usr/lib/weir/labels.wasm".into())
+            target("file:///usr/lib/weir/labels.wasm"),
+            UriTarget::File("/usr/lib/weir/labels.wasm".into())
         );
         for web in [
             "http://localhost:80/labels.wasm",
             "https://r.example/a/%20.wasm",
         ] {
-            assert_eq!(place(web), Place::Web(web.to_owned()));
+            assert_eq!(target(web), UriTarget::Web(web.to_owned()));
         }
         assert_eq!(
-            place("docker:///user/labels:1.2"),
+            target("docker:///user/labels:1.2"),
             artifact("docker.io/user/labels:1.2")
         );
         assert_eq!(
-            place("docker:///labels"),
+            target("docker:///labels"),
             artifact("docker.io/library/labels")
         );
         for scheme in ["docker", "oci"] {
             let pinned = format!("r.example:5000/a/labels@{digest}");
-            assert_eq!(place(&format!("{scheme}://{pinned}")), artifact(&pinned));
+            assert_eq!(target(&format!("{scheme}://{pinned}")), artifact(&pinned));
         }
     }
 

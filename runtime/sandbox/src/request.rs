@@ -20,7 +20,7 @@ pub struct Request {
     /// The NetworkAttachmentDefinition that has the configuration, as `namespace/name`; none for one of the node's own.
     pub definition: Option<String>,
     /// What the pod requests by annotation, as far as the plugin gets it.
-    pub asked_by_pod: Vec<PodRequest>,
+    pub requested_by_pod: Vec<PodRequest>,
     /// `CNI_ARGS`.
     pub args: Vec<(String, String)>,
     /// The Kubernetes pod that these name, as `namespace/name`.

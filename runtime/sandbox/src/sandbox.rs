@@ -193,7 +193,7 @@ impl Sandbox {
         }
         let version = self.attached(name).version(request, &current.digest);
         let replaced = version.filter(|digest| *digest != current.digest);
-        let kept = replaced.and_then(|digest| self.catalogue.kept(name, &digest).ok());
+        let kept = replaced.and_then(|digest| self.catalogue.kept_version(name, &digest).ok());
         let kept = kept.filter(|kept| self.admit(kept, request).is_ok());
         Ok(kept.unwrap_or(current))
     }

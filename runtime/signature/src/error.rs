@@ -96,7 +96,7 @@ fn because(reason: &str) -> String {
 fn found(known: &Option<String>) -> String {
     match known {
         Some(known) => format!("it is signed by `{known}`, who may provide others"),
-        None => "it is signed by somebody unknown to the policy".to_owned(),
+        None => "its signer is not in the policy".to_owned(),
     }
 }
 

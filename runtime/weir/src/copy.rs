@@ -131,7 +131,7 @@ global_asm!(
     "    jae 2b",
     "    test rdx, rdx",
     "    jz 6f",
-    // The last eight, of which the first ones are known to be equal.
+    // The last eight; the first ones among them are known to be equal.
     "    mov rax, [rdi + rdx - 8]",
     "    mov rcx, [rsi + rdx - 8]",
     "    cmp rax, rcx",

@@ -62,7 +62,7 @@ fn answer(name: &str, cni_version: &mut String) -> Result<Option<Value>, Error> 
     });
     let environment = Environment::from_variables(variables);
     let input = read_input()?;
-    // Whether it is valid is told once it is known what it is for.
+    // An invalid document is reported once it is known what it is for.
     let document: Option<Value> = serde_json::from_str(&input).ok();
     let requested = document.as_ref().and_then(version_of);
     if let Some(version) = requested {

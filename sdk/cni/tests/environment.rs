@@ -60,7 +60,7 @@ fn cni_1_1_0_section_2_interface_names() {
         ("a b", "white space"),
         ("a\tb", "white space"),
         ("a\u{2003}b", "white space"),
-        // 0xc3 0xa0 in UTF-8, of which the kernel refuses the second byte.
+        // 0xc3 0xa0 in UTF-8; the kernel refuses the second byte.
         ("à", "white space"),
         ("a\0", "NUL"),
     ];

@@ -24,7 +24,7 @@ pub const DENIED: Code = Code(100);
 pub const NOT_FOUND: Code = Code(101);
 /// An object of that name, address or key exists already.
 pub const EXISTS: Code = Code(102);
-/// The kernel or the host refused an argument.
+/// The kernel or weir refused an argument.
 pub const INVALID: Code = Code(103);
 /// This host or kernel does not support the operation.
 pub const UNSUPPORTED: Code = Code(104);

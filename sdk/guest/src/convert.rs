@@ -37,7 +37,7 @@ impl From<IpNet> for IpNetwork {
 
 impl From<IpNetwork> for IpNet {
     fn from(network: IpNetwork) -> Self {
-        // The contract bounds the prefix length; a host that exceeds it cannot be trusted.
+        // The contract bounds the prefix length; a runtime that exceeds it cannot be trusted.
         IpNet::new(network.address.into(), network.prefix_length)
             .expect("the prefix length is at most the address's bits")
     }

@@ -41,7 +41,7 @@ pub trait Plugin {
     }
 
     /// ADD: attaches the container to the network, or changes an attachment. Returns the plugin's
-    /// own result or the previous one with its changes. When it fails, the host removes everything that it created,
+    /// own result or the previous one with its changes. When it fails, weir removes everything that it created,
     /// and restores the links and parameters of the container that it changed.
     fn add(request: Request<Self::Config>) -> Result<AddResult, Error>;
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::route::{RESOURCES, Resource};
 
-/// The version that is told.
+/// The version that it reports.
 const VERSION: (&str, &str) = ("1", "34");
 
 /// The answer to a path that is about the API itself. None where it is not.

@@ -31,7 +31,7 @@ use crate::world::{self, World};
 /// Serves connections for as long as the program runs.
 pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, world: World) {
     loop {
-        // A connection that ended before it was accepted is nobody's loss.
+        // A connection that ended before it was accepted does not matter.
         if let Ok((stream, _)) = listener.accept().await {
             tokio::spawn(connection(stream, acceptor.clone(), world.clone()));
         }
@@ -66,7 +66,7 @@ struct Client {
 }
 
 /// A request, read.
-struct Asked {
+struct ReceivedRequest {
     method: Method,
     route: Route,
     user: String,
@@ -88,7 +88,7 @@ impl Client {
             return Ok(about_the_api(path, user.as_deref()));
         };
         let ordered = self.world.lock().faults.take(head.method.as_str(), &route);
-        let asked = Asked {
+        let received = ReceivedRequest {
             method: head.method.clone(),
             route,
             user: user.unwrap_or_default(),
@@ -98,8 +98,8 @@ impl Client {
             body,
         };
         match ordered {
-            None => Ok(self.respond(&asked)),
-            Some(ordered) => self.fail(&asked, ordered).await,
+            None => Ok(self.respond(&received)),
+            Some(ordered) => self.fail(&received, ordered).await,
         }
     }
 
@@ -125,9 +125,9 @@ impl Client {
     }
 
     /// Answers as a test ordered. An error cuts the connection.
-    async fn fail(&self, asked: &Asked, ordered: Ordered) -> Result<Response<Body>> {
+    async fn fail(&self, received: &ReceivedRequest, ordered: Ordered) -> Result<Response<Body>> {
         let answered = if ordered.after {
-            Some(self.respond(asked))
+            Some(self.respond(received))
         } else {
             None
         };
@@ -138,7 +138,7 @@ impl Client {
             Answer::Say { status, body } => Ok(text(StatusCode::from_u16(status)?, body)),
             Answer::Delay(milliseconds) => {
                 tokio::time::sleep(Duration::from_millis(milliseconds)).await;
-                Ok(answered.unwrap_or_else(|| self.respond(asked)))
+                Ok(answered.unwrap_or_else(|| self.respond(received)))
             }
             Answer::Refuse { .. } => {
                 let status = ordered.answer.status();
@@ -147,47 +147,51 @@ impl Client {
         }
     }
 
-    fn respond(&self, asked: &Asked) -> Response<Body> {
-        self.carry_out(asked)
+    fn respond(&self, received: &ReceivedRequest) -> Response<Body> {
+        self.carry_out(received)
             .unwrap_or_else(|status| refused(&status))
     }
 
-    fn carry_out(&self, asked: &Asked) -> Result<Response<Body>, Status> {
-        let route = &asked.route;
-        if asked.user.is_empty() {
+    fn carry_out(&self, received: &ReceivedRequest) -> Result<Response<Body>, Status> {
+        let route = &received.route;
+        if received.user.is_empty() {
             return Err(Status::unauthorized());
         }
-        let is_watch = matches!(asked.parameter("watch"), Some("true" | "1"));
-        let verb = route.verb(&asked.method, is_watch);
+        let is_watch = matches!(received.parameter("watch"), Some("true" | "1"));
+        let verb = route.verb(&received.method, is_watch);
         let verb = verb.ok_or_else(Status::method_not_allowed)?;
         let mut known = self.world.lock();
         let known = &mut *known;
-        if !known.access.allows(&asked.user, route, verb, &known.store) {
+        if !known
+            .access
+            .allows(&received.user, route, verb, &known.store)
+        {
             let namespace = route.namespace.as_deref();
             let about = route.about();
-            return Err(Status::forbidden(&about, &asked.user, verb, namespace));
+            return Err(Status::forbidden(&about, &received.user, verb, namespace));
         }
         let store = &mut known.store;
         let answer = match verb {
             "get" => store.get(route)?,
-            "list" => list(asked, store)?,
-            "watch" => return self.watch(asked, store),
+            "list" => list(received, store)?,
+            "watch" => return self.watch(received, store),
             "create" if route.subresource == Some("token") => {
                 let token = token(route, &mut known.access, store)?;
                 return Ok(object(StatusCode::CREATED, &token));
             }
             "create" => {
-                let created = store.create(route, asked.json()?)?;
-                return Ok(object(StatusCode::CREATED, &asked.shape(created)));
+                let created = store.create(route, received.json()?)?;
+                return Ok(object(StatusCode::CREATED, &received.shape(created)));
             }
-            "update" => store.update(route, asked.json()?, Update::Put)?,
+            "update" => store.update(route, received.json()?, Update::Put)?,
             "patch" => {
                 let present = store.get(route)?;
-                let patched = patch::apply(route, &asked.content_type, &asked.body, &present)?;
+                let patched =
+                    patch::apply(route, &received.content_type, &received.body, &present)?;
                 store.update(route, patched, Update::Patch)?
             }
             _ => {
-                let options: Value = serde_json::from_slice(&asked.body).unwrap_or_default();
+                let options: Value = serde_json::from_slice(&received.body).unwrap_or_default();
                 let gone = store.delete(route, &options["preconditions"])?;
                 match route.resource.group {
                     "" => gone,
@@ -195,21 +199,21 @@ impl Client {
                 }
             }
         };
-        Ok(object(StatusCode::OK, &asked.shape(answer)))
+        Ok(object(StatusCode::OK, &received.shape(answer)))
     }
 
-    fn watch(&self, asked: &Asked, store: &Store) -> Result<Response<Body>, Status> {
-        let version = match asked.parameter("resourceVersion") {
+    fn watch(&self, received: &ReceivedRequest, store: &Store) -> Result<Response<Body>, Status> {
+        let version = match received.parameter("resourceVersion") {
             None | Some("" | "0") => store.version(),
             Some(version) => version.parse().map_err(|_| {
                 Status::bad_request(format!("resourceVersion: Invalid value: {version:?}"))
             })?,
         };
         let (since, changes) = store.watch(version)?;
-        let lasts = asked.parameter("timeoutSeconds");
+        let lasts = received.parameter("timeoutSeconds");
         let lasts = lasts.and_then(|seconds| seconds.parse().ok());
         let watch = Watch {
-            route: asked.route.clone(),
+            route: received.route.clone(),
             lasts: lasts.map(Duration::from_secs),
             since,
             changes,
@@ -218,7 +222,7 @@ impl Client {
     }
 }
 
-impl Asked {
+impl ReceivedRequest {
     fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
     }
@@ -282,12 +286,12 @@ fn token(route: &Route, access: &mut Access, store: &Store) -> Result<Value, Sta
     }))
 }
 
-fn list(asked: &Asked, store: &Store) -> Result<Value, Status> {
-    let mut items = store.list(&asked.route);
-    for (field, value) in asked.selected()? {
+fn list(received: &ReceivedRequest, store: &Store) -> Result<Value, Status> {
+    let mut items = store.list(&received.route);
+    for (field, value) in received.selected()? {
         items.retain(|item| item.pointer(field).and_then(Value::as_str) == Some(value));
     }
-    let resource = asked.route.resource;
+    let resource = received.route.resource;
     Ok(json!({
         "kind": format!("{}List", resource.kind),
         "apiVersion": resource.api_version(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// An answer that is no object.
+/// An answer that is not an object.
 #[derive(Clone, Debug)]
 pub struct Status {
     pub code: u16,

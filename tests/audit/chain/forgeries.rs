@@ -115,7 +115,7 @@ fn records_that_were_taken_out_before_the_chain_was_computed_anew_are_missing() 
     Ok(())
 }
 
-/// What neither the log nor the spool takes is lost. That is no attack, and what is kept shows it.
+/// What neither the log nor the spool takes is lost. That is not an attack, and what is kept shows it.
 #[test]
 fn a_record_that_was_lost_is_a_note() -> Result<()> {
     let chained = Chained::with_records()?;

@@ -1,4 +1,4 @@
-//! The hash chain, and `weir audit verify`: what an attacker does to the log is found, and what is no attack is not.
+//! The hash chain, and `weir audit verify`: what an attacker does to the log is found, and what is not an attack is not.
 
 mod copies;
 mod forgeries;

@@ -57,7 +57,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    fn asked(name: &'static str, unit: Unit, value: f64, must: f64, aim: f64) -> Self {
+    fn bounded(name: &'static str, unit: Unit, value: f64, must: f64, aim: f64) -> Self {
         let verdict = match value {
             _ if value <= aim => Verdict::Aim,
             _ if value <= must => Verdict::Must,
@@ -76,7 +76,7 @@ impl Figure {
 
     /// Where there is nothing to aim at beyond what must be.
     fn within(name: &'static str, unit: Unit, value: f64, must: f64) -> Self {
-        let figure = Self::asked(name, unit, value, must, f64::NEG_INFINITY);
+        let figure = Self::bounded(name, unit, value, must, f64::NEG_INFINITY);
         Self {
             aim: None,
             ..figure
@@ -157,16 +157,16 @@ fn bridge(samples: &Samples) -> Vec<Figure> {
     let ratio = |quantity| ratio(samples, quantity);
     let del = over_floor(samples, Quantity::Del);
     vec![
-        Figure::asked("ADD, share", Ratio, share(Quantity::Add), 0.15, 0.10),
+        Figure::bounded("ADD, share", Ratio, share(Quantity::Add), 0.15, 0.10),
         Figure::beside("  weir to reference", Ratio, ratio(Quantity::Add)),
         Figure::beside(
             "  where it makes the bridge, share",
             Ratio,
             share(Quantity::AddFirst),
         ),
-        Figure::asked("CHECK, share", Ratio, share(Quantity::Check), 0.20, 0.12),
+        Figure::bounded("CHECK, share", Ratio, share(Quantity::Check), 0.20, 0.12),
         Figure::beside("  weir to reference", Ratio, ratio(Quantity::Check)),
-        Figure::asked("DEL, weir over floor", MoreMilliseconds, del, 2.0, 1.0),
+        Figure::bounded("DEL, weir over floor", MoreMilliseconds, del, 2.0, 1.0),
     ]
 }
 
@@ -181,14 +181,14 @@ fn gate(measured: &Measured) -> Vec<Figure> {
 fn list(samples: &Samples) -> Vec<Figure> {
     use Unit::{MoreMilliseconds, Ratio};
     vec![
-        Figure::asked(
+        Figure::bounded(
             "ADD of the list, share",
             Ratio,
             share(samples, Quantity::ListAdd),
             0.12,
             0.08,
         ),
-        Figure::asked(
+        Figure::bounded(
             "  weir to reference",
             Ratio,
             ratio(samples, Quantity::ListAdd),
@@ -200,7 +200,7 @@ fn list(samples: &Samples) -> Vec<Figure> {
             MoreMilliseconds,
             over_floor(samples, Quantity::ListDel),
         ),
-        Figure::asked(
+        Figure::bounded(
             "  weir to reference",
             Ratio,
             ratio(samples, Quantity::ListDel),
@@ -214,7 +214,7 @@ fn interfaces(samples: &Samples) -> Vec<Figure> {
     use Quantity::{DummyAdd, IpvlanAdd, MacvlanAdd, RoutedAdd, VlanAdd};
     use Unit::Ratio;
     let share = |name, quantity, must, aim| {
-        let share = Figure::asked(name, Ratio, share(samples, quantity), must, aim);
+        let share = Figure::bounded(name, Ratio, share(samples, quantity), must, aim);
         let to_reference = ratio(samples, quantity);
         [
             share.if_measured(samples, quantity),
@@ -222,7 +222,7 @@ fn interfaces(samples: &Samples) -> Vec<Figure> {
         ]
     };
     let list = ratio(samples, RoutedAdd);
-    let list = Figure::asked(
+    let list = Figure::bounded(
         "ADD of macvlan, sbr, tuning, to reference",
         Ratio,
         list,
@@ -251,7 +251,7 @@ fn memory_of_one_add(samples: &Samples) -> Vec<Figure> {
     use Unit::Mebibytes;
     let of = |quantity| memory(samples, quantity);
     vec![
-        Figure::asked(
+        Figure::bounded(
             "peak memory of one ADD",
             Mebibytes,
             of(Quantity::Add),
@@ -304,7 +304,7 @@ fn growth(samples: &Samples) -> Vec<Figure> {
     };
     let crowded = |contender| growing(samples, contender, AddCrowded, AddEmpty);
     vec![
-        Figure::asked("ADD, crowded to empty node", Ratio, crowded(Weir), 1.5, 1.2),
+        Figure::bounded("ADD, crowded to empty node", Ratio, crowded(Weir), 1.5, 1.2),
         Figure::beside(
             "  after another program's change",
             Ratio,
@@ -312,7 +312,7 @@ fn growth(samples: &Samples) -> Vec<Figure> {
         ),
         Figure::beside("  the reference's", Ratio, crowded(Reference)),
         Figure::beside("  the floor's", Ratio, crowded(Floor)),
-        Figure::asked(
+        Figure::bounded(
             "ADD of the list, among mappings to alone",
             Ratio,
             of_weir(ListAddMapped, ListAdd),
@@ -384,7 +384,7 @@ mod tests {
     use crate::samples::{Quantity, Samples};
 
     fn verdict(value: f64) -> Verdict {
-        Figure::asked("", Unit::Ratio, value, 0.35, 0.25).verdict
+        Figure::bounded("", Unit::Ratio, value, 0.35, 0.25).verdict
     }
 
     #[test]

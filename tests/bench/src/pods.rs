@@ -100,13 +100,13 @@ impl Node {
 
     fn attach_and_detach(&mut self, pods: &mut Pods) -> Result<()> {
         self.count += 1;
-        let (add, asked) = self.call("ADD")?;
+        let (add, requests) = self.call("ADD")?;
         self.must_be_attached(&add)?;
-        pods.requests_of_add = pods.requests_of_add.max(asked);
+        pods.requests_of_add = pods.requests_of_add.max(requests);
         self.wait_for_events()?;
-        let (del, asked) = self.call("DEL")?;
+        let (del, requests) = self.call("DEL")?;
         self.must_be_detached()?;
-        pods.requests_of_del = pods.requests_of_del.max(asked);
+        pods.requests_of_del = pods.requests_of_del.max(requests);
         pods.add.push(milliseconds(&add));
         pods.del.push(milliseconds(&del));
         pods.memory
@@ -140,10 +140,10 @@ impl Node {
         let answer = call(&self.program, &environment, &configuration(), &errors)
             .with_context(|| format!("weir {command} of a pod"))?;
         let requests = self.server.requests()?;
-        let asked = requests
+        let requests = requests
             .iter()
             .filter(|request| !request.path.contains("/events"));
-        Ok((answer, asked.count()))
+        Ok((answer, requests.count()))
     }
 
     /// A process of its own tells them after the answer, and would be in DEL's way: no pod ends that soon.

@@ -141,7 +141,7 @@ impl Mapped {
 
     /// Fills the node with the mappings of others.
     fn gather(&mut self) -> Result<()> {
-        // Makes the bridge that they lead over.
+        // Makes the bridge that they go through.
         let (_, attachment) = self.list.add()?;
         self.list.del(&attachment)?;
         crowd::map_ports(&self.list.node)

@@ -72,7 +72,7 @@ fn heading(surroundings: &Surroundings, measured: &Measured) -> String {
     )
 }
 
-/// What is said of the virtual machine.
+/// The line about the virtual machine.
 fn in_machine(measured: &Measured) -> String {
     let Some(why) = &measured.machine_failed else {
         let samples = &measured.samples;

@@ -88,7 +88,7 @@ impl Command {
         ))
     }
 
-    /// The API server wants to be told what it is.
+    /// The API server needs its type.
     fn typed_object(&self) -> Result<Value> {
         let (version, kind) = match &*self.resource {
             "pods" => ("v1", "Pod"),

@@ -1,4 +1,4 @@
-//! Namespaces of a test's own, in each of which weir may do what it needs.
+//! A test's own namespaces, where weir has the rights that it needs.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

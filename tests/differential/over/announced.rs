@@ -16,7 +16,7 @@ const OF_IPV6: Ipv6Addr = Ipv6Addr::new(0xfd00, 1, 0, 0, 0, 0, 0, 7);
 const ARP_OPERATION: usize = 20;
 const ICMPV6_TYPE: usize = 54;
 
-/// An ADD of the plugin with these keys over `eth1`, of which the wire must hear.
+/// An ADD of the plugin with these keys over `eth1`, which must be announced on the wire.
 pub fn must_be_heard(plugin: &str, keys: Value) -> Result<()> {
     let side = Side::create(Whose::Weir, 1)?;
     side.node.ip("link add eth1 type veth peer name wire1")?;

@@ -1,4 +1,4 @@
-//! A way from a node's network namespace to an API server outside: what is said at one end comes out at the
+//! A way from a node's network namespace to an API server outside: what is sent at one end comes out at the
 //! other, and TLS is between the two behind them.
 
 use std::io;
@@ -58,7 +58,7 @@ fn authority(url: &str) -> String {
 
 fn serve(listener: &TcpListener, server: &str) {
     while let Ok((near, _)) = listener.accept() {
-        // A server that is not reached is told by the connection's end.
+        // If the server cannot be reached, the connection ends.
         if let Ok(far) = TcpStream::connect(server) {
             let _ = join(near, far);
         }

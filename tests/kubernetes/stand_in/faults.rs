@@ -1,4 +1,4 @@
-//! What an API server, and the way to it, do wrong: what is tried again and how long, and what is said.
+//! What an API server, and the way to it, do wrong: what is tried again and how long, and the messages.
 
 use std::time::{Duration, Instant};
 

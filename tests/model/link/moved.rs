@@ -53,7 +53,7 @@ fn carry_out(machine: &mut Machine, wanted: &Move) -> Result<Link> {
     Ok(answer)
 }
 
-/// The link as it is there: down, nobody's port, and not shaped.
+/// The link as it is there: down, not a port, and not shaped.
 fn arrived(mut device: Device, wanted: &Move) -> Device {
     let link = &mut device.link;
     link.name.clone_from(&wanted.name);

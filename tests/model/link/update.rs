@@ -99,7 +99,7 @@ pub(super) fn check_mtu(mtu: Option<u32>) -> Result<()> {
     }
 }
 
-/// Of a link, "cannot assign requested address" speaks of its MAC.
+/// For a link, "cannot assign requested address" is about its MAC.
 pub(super) fn refused_mac(error: Error) -> Error {
     match error.errno {
         Some(Errno::EADDRNOTAVAIL) => error.with_code(Code::Invalid),

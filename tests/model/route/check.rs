@@ -108,7 +108,7 @@ pub(super) fn next_hops(route: &Route) -> Vec<NextHop<u32>> {
     hops.collect()
 }
 
-/// The link that a hop leads over.
+/// The link that a hop goes through.
 fn way(
     network: &NetworkState,
     route: &Route,

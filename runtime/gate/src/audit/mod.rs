@@ -202,7 +202,7 @@ impl Audit {
         let _ = answered.write(&mut self.waiting);
     }
 
-    /// Records an operation that is not carried out, and what the plugin is told. Denials beyond [`MOST_DENIALS`] are only
+    /// Records an operation that is not carried out, and the answer to the plugin. Denials beyond [`MOST_DENIALS`] are only
     /// counted.
     pub(super) fn not_done<O: Operation>(
         &mut self,

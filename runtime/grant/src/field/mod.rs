@@ -63,9 +63,9 @@ pub trait FieldType: 'static {
         wide == narrow
     }
 
-    /// Whether a value matches something that a question asks about, which may have wildcards.
-    fn meets(value: &str, asked: &str) -> bool {
-        globs_meet(&literal(value), asked)
+    /// Whether a value matches something that a query's value matches, which may have wildcards.
+    fn meets(value: &str, query: &str) -> bool {
+        globs_meet(&literal(value), query)
     }
 
     /// A value that no example matches, unless the examples are all there are.
@@ -143,8 +143,8 @@ pub struct Field {
     pub is_alternative: bool,
     /// Whether a suggestion leaves it out.
     pub is_never_suggested: bool,
-    /// Whether no question can give it, since only the host knows it.
-    pub(crate) is_never_asked: bool,
+    /// Whether no query can give it, since weir finds it out while it carries the operation out.
+    pub(crate) is_absent_from_queries: bool,
     /// Why a rule for the host should not leave it out.
     pub left_out: Option<LeftOut>,
 }
@@ -182,7 +182,7 @@ impl Field {
             not_said_by: &[],
             is_alternative: !T::LEFT_OUT_IS_ALL,
             is_never_suggested: false,
-            is_never_asked: false,
+            is_absent_from_queries: false,
             left_out: None,
         }
     }
@@ -211,9 +211,9 @@ impl Field {
         self
     }
 
-    /// Marks what only the host can find out while it carries the operation out, so that no question gives it.
-    pub(crate) const fn never_asked(mut self) -> Self {
-        self.is_never_asked = true;
+    /// Marks what weir finds out only while it carries the operation out, so that no query gives it.
+    pub(crate) const fn absent_from_queries(mut self) -> Self {
+        self.is_absent_from_queries = true;
         self
     }
 

@@ -21,8 +21,8 @@ use crate::sysctl_key::flaw_of_key;
 use crate::verb::{Verb, VerbSet};
 use crate::word::Word;
 
-/// The code of a value that never has an effect.
-const NEVER: &str = "never-effective";
+/// The code of a value without effect.
+const NO_EFFECT: &str = "no-effect";
 
 fn one(text: impl ToString) -> Texts {
     Texts::from([text.to_string()])
@@ -218,8 +218,8 @@ impl FieldType for Globs {
         glob_covers(wide, narrow)
     }
 
-    fn meets(value: &str, asked: &str) -> bool {
-        globs_meet(value, asked)
+    fn meets(value: &str, query: &str) -> bool {
+        globs_meet(value, query)
     }
 
     fn points(value: &str, others: &Texts) -> Texts {
@@ -261,8 +261,8 @@ impl FieldType for LinkNames {
         glob_covers(wide, narrow)
     }
 
-    fn meets(value: &str, asked: &str) -> bool {
-        globs_meet(value, asked)
+    fn meets(value: &str, query: &str) -> bool {
+        globs_meet(value, query)
     }
 
     fn points(value: &str, others: &Texts) -> Texts {
@@ -275,7 +275,7 @@ impl FieldType for LinkNames {
             .iter()
             .filter(|name| !name.is_empty() && !is_glob(name) && !name.contains('{'));
         let flaws = literal.filter_map(|name| flaw_of_name(name));
-        flaws.map(|flaw| (NEVER, flaw)).collect()
+        flaws.map(|flaw| (NO_EFFECT, flaw)).collect()
     }
 }
 
@@ -310,14 +310,14 @@ impl FieldType for Keys {
     }
 
     /// In a question `*` stands for several segments as well: `net.*` asks about every key below `net`.
-    fn meets(value: &str, asked: &str) -> bool {
-        let Some(more) = segments(value).len().checked_sub(segments(asked).len()) else {
+    fn meets(value: &str, query: &str) -> bool {
+        let Some(more) = segments(value).len().checked_sub(segments(query).len()) else {
             return false;
         };
-        let spread = spread(asked, more);
+        let spread = spread(query, more);
         spread
             .iter()
-            .any(|asked| each_segment(value, asked, globs_meet))
+            .any(|query| each_segment(value, query, globs_meet))
     }
 
     fn points(value: &str, others: &Texts) -> Texts {
@@ -338,7 +338,7 @@ impl FieldType for Keys {
         };
         keys.iter()
             .filter_map(flaw)
-            .map(|text| (NEVER, text))
+            .map(|text| (NO_EFFECT, text))
             .collect()
     }
 }
@@ -439,8 +439,8 @@ impl FieldType for Networks {
         matches!(networks, (Ok(wide), Ok(narrow)) if contains(&wide, &narrow))
     }
 
-    fn meets(value: &str, asked: &str) -> bool {
-        Self::covers(value, asked)
+    fn meets(value: &str, query: &str) -> bool {
+        Self::covers(value, query)
     }
 
     fn points(value: &str, others: &Texts) -> Texts {
@@ -495,8 +495,8 @@ impl<N: Number + 'static> FieldType for Ranges<N> {
         matches!(ranges, (Ok(w), Ok(n)) if w.first <= n.first && n.last <= w.last)
     }
 
-    fn meets(value: &str, asked: &str) -> bool {
-        Self::covers(value, asked)
+    fn meets(value: &str, query: &str) -> bool {
+        Self::covers(value, query)
     }
 
     fn points(value: &str, others: &Texts) -> Texts {
@@ -545,9 +545,9 @@ impl FieldType for Directories {
     }
 
     /// What a configuration names in the key is not known.
-    fn meets(value: &str, asked: &str) -> bool {
+    fn meets(value: &str, query: &str) -> bool {
         let below = format!("{}/*", value.trim_end_matches('/'));
-        globs_meet(value, asked) || globs_meet(&below, asked)
+        globs_meet(value, query) || globs_meet(&below, query)
     }
 
     fn points(value: &str, others: &Texts) -> Texts {
@@ -580,8 +580,8 @@ impl FieldType for Files {
     }
 
     /// What a configuration names in the key is not known.
-    fn meets(value: &str, asked: &str) -> bool {
-        globs_meet(value, asked)
+    fn meets(value: &str, query: &str) -> bool {
+        globs_meet(value, query)
     }
 }
 
@@ -599,7 +599,7 @@ mod tests {
     #[test]
     fn a_wildcard_of_a_question_about_keys_stands_for_several_segments() {
         let value = "net.ipv4.conf.*.rp_filter";
-        for asked in [
+        for query in [
             "*",
             "net.*",
             "net.ipv4.*",
@@ -609,9 +609,9 @@ mod tests {
             "*.*",
             "net.ipv4.conf.eth0.rp_filter",
         ] {
-            assert!(Keys::meets(value, asked), "{asked}");
+            assert!(Keys::meets(value, query), "{query}");
         }
-        for asked in [
+        for query in [
             "net.ipv6.*",
             "*accept_ra",
             "net.ipv4.conf.eth0",
@@ -619,7 +619,7 @@ mod tests {
             "rp_filter",
             "*.*.*.*.*.*",
         ] {
-            assert!(!Keys::meets(value, asked), "{asked}");
+            assert!(!Keys::meets(value, query), "{query}");
         }
         assert!(!Keys::meets("net.ipv4.*", "net.ipv4.conf.*.rp_filter"));
     }

@@ -29,10 +29,10 @@ impl Act for Apply {
             self.family, self.table, self.namespace
         );
         let mut chains = Chains::default();
-        let mut told = Told::default();
+        let mut summary = ActSummary::default();
         let commands = self.commands.iter();
-        commands.for_each(|command| told.add(chains.told(command)));
-        let words = told.words();
+        commands.for_each(|command| summary.add(chains.summary(command)));
+        let words = summary.words();
         if words.is_empty() {
             return format!("write {table}");
         }
@@ -42,12 +42,12 @@ impl Act for Apply {
     /// Whose the packets are, no condition of a rule says for certain.
     fn severity(&self, invocation: &Invocation) -> Severity {
         let mut chains = Chains::default();
-        let mut told = self
+        let mut summary = self
             .commands
             .iter()
-            .flat_map(|command| chains.told(command));
+            .flat_map(|command| chains.summary(command));
         let is_foreign = |mark: &String| !Owner::Attachment.has(mark, invocation);
-        if told.any(|(is_grave, _)| is_grave) || self.removed.iter().any(is_foreign) {
+        if summary.any(|(is_grave, _)| is_grave) || self.removed.iter().any(is_foreign) {
             Severity::of_traffic_in(self.namespace)
         } else {
             Severity::of_change_in(self.namespace)
@@ -57,13 +57,13 @@ impl Act for Apply {
 
 /// What commands do: a few of them, however many there are.
 #[derive(Default)]
-struct Told {
+struct ActSummary {
     grave: Vec<String>,
     other: Vec<String>,
     count: usize,
 }
 
-impl Told {
+impl ActSummary {
     fn add(&mut self, all: Vec<(bool, String)>) {
         for (is_grave, text) in all {
             let list = if is_grave {
@@ -107,9 +107,9 @@ impl Act for RemoveReference {
 
 impl<'a> Chains<'a> {
     /// What a command does, each with whether it decides on packets or may remove what does.
-    fn told(&mut self, command: &'a Command) -> Vec<(bool, String)> {
+    fn summary(&mut self, command: &'a Command) -> Vec<(bool, String)> {
         // The chains are followed as for the requirements.
-        let told = match command {
+        let summary = match command {
             Command::AddChain(chain) | Command::CreateChain(chain) => vec![made(chain)],
             Command::AppendRule(rule) | Command::InsertRule(rule) => vec![self.ruled(rule)],
             Command::KeepRules(rules) => rules.iter().map(|rule| self.ruled(rule)).collect(),
@@ -138,7 +138,7 @@ impl<'a> Chains<'a> {
             Command::DeleteTable => vec![(true, "delete every chain and rule".to_owned())],
         };
         self.subjects(command);
-        told
+        summary
     }
 
     /// A rule: "drop packets from 10.1.0.2 on hook input".

@@ -52,7 +52,7 @@ pub struct Apply {
 }
 
 impl Apply {
-    /// These commands, with nothing that the host adds.
+    /// These commands, with nothing that weir adds.
     pub fn new(
         namespace: Namespace,
         family: Family,

@@ -29,8 +29,8 @@ use table::OPERATIONS;
 pub struct Known {
     /// `link.create`: its name in a record.
     pub name: &'static str,
-    /// The name that people use, which tells two operations of one name apart.
-    pub asked_as: &'static str,
+    /// The name in a query, `link.look-up`: it tells apart two operations that have one name in records.
+    pub query_name: &'static str,
     verb: Verb,
     pub fields: &'static [Field],
     /// The defaults, as JSON.
@@ -45,7 +45,7 @@ pub struct Known {
 /// Lists the names that people use for operations, each once.
 pub fn names() -> Vec<&'static str> {
     let plugins = OPERATIONS.iter().filter(|known| known.is_of_plugins());
-    let mut names: Vec<&str> = plugins.map(|known| known.asked_as).collect();
+    let mut names: Vec<&str> = plugins.map(|known| known.query_name).collect();
     names.dedup();
     names
 }
@@ -112,7 +112,7 @@ pub fn by_name(name: &str, given: &[(String, String)]) -> Result<Box<dyn Query>,
 /// The operations of a name. Errors: there is none, or a field is given twice.
 fn candidates(name: &str, given: &[(String, String)]) -> Result<Vec<&'static Known>, String> {
     let plugins = OPERATIONS.iter().filter(|known| known.is_of_plugins());
-    let candidates: Vec<&Known> = plugins.filter(|k| k.asked_as == name).collect();
+    let candidates: Vec<&Known> = plugins.filter(|k| k.query_name == name).collect();
     if candidates.is_empty() {
         return Err(no_such(name));
     }

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
     use crate::rule::{rules_of, sentence};
 
-    fn asked(name: &str, fields: &str) -> Vec<Case> {
+    fn cases_of(name: &str, fields: &str) -> Vec<Case> {
         let given = fields.split_whitespace().map(|field| {
             let (key, value) = field.split_once('=').expect("a field");
             (key.to_owned(), value.to_owned())
@@ -204,7 +204,7 @@ mod tests {
     /// `link[1] kinds=veth` for each rule that may allow the only need of the first case.
     fn possible(grant: &str, name: &str, fields: &str) -> Vec<String> {
         let grant: Capabilities = serde_json::from_str(grant).expect("a grant");
-        let cases = asked(name, fields);
+        let cases = cases_of(name, fields);
         let facts = cases[0].facts(&grant);
         let [facts] = facts.as_slice() else {
             panic!("{facts:?}");
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn open_words_make_cases() {
         let words = |name: &str, fields: &str| -> Vec<String> {
-            let cases = asked(name, fields);
+            let cases = cases_of(name, fields);
             let words = cases.iter().map(|case| {
                 let words = case.words.iter().map(|(key, word)| format!("{key}={word}"));
                 words.collect::<Vec<_>>().join(" ")
@@ -372,11 +372,11 @@ mod tests {
         assert!(why.contains("`namespace=x*` is out of place"), "{why}");
     }
 
-    /// Every operation can be asked about without any field.
+    /// A query may name any operation without a field.
     #[test]
     fn nothing_need_be_given() {
         for name in super::super::names() {
-            let cases = asked(name, "");
+            let cases = cases_of(name, "");
             assert!(!cases.is_empty(), "{name}");
             for facts in cases
                 .iter()

@@ -42,10 +42,10 @@ macro_rules! neighbour_link {
 
 /// `type, fields, defaults, completion` of each operation.
 macro_rules! operations {
-    ($($operation:ty $(, asked as $asked:literal)? $(, only with $member:literal = $value:literal)?; $fields:expr; $defaults:literal; $complete:expr;)*) => {
+    ($($operation:ty $(, query name $query_name:literal)? $(, only with $member:literal = $value:literal)?; $fields:expr; $defaults:literal; $complete:expr;)*) => {
         &[$(Known {
             name: <$operation as Operation>::NAME,
-            asked_as: operations!(@asked $operation $(, $asked)?),
+            query_name: operations!(@query_name $operation $(, $query_name)?),
             verb: <$operation as Operation>::VERB,
             fields: {
                 const FIELDS: &[Field] = &$fields;
@@ -57,8 +57,8 @@ macro_rules! operations {
             only_with: operations!(@only $($member = $value)?),
         },)*]
     };
-    (@asked $operation:ty) => { <$operation as Operation>::NAME };
-    (@asked $operation:ty, $asked:literal) => { $asked };
+    (@query_name $operation:ty) => { <$operation as Operation>::NAME };
+    (@query_name $operation:ty, $query_name:literal) => { $query_name };
     (@only) => { None };
     (@only $member:literal = $value:literal) => { Some(($member, $value)) };
 }
@@ -150,7 +150,7 @@ pub(super) static OPERATIONS: &[Known] = operations! {
         Field::text("lower.name", "/lower/name").optional().of_kinds(WITH_LOWER)
     ]; r#"{"name": "", "up": false}"#; complete::new_link;
     link::Read; link!("name"); "{}"; complete::nothing;
-    link::Read, asked as "link.look-up"; [
+    link::Read, query name "link.look-up"; [
         Field::text("namespace", "/link/namespace").of(NAMESPACES),
         Field::text("name", "/link/name")
     ]; r#"{"link": {"kind": ""}}"#; complete::nothing;

@@ -53,7 +53,7 @@ fn a_record_is_the_operation_that_was_recorded() {
     }
 }
 
-/// What weir does itself is recorded, and nobody is asked about it: no grant has a rule for it.
+/// What weir does itself is recorded under names that queries do not have: no grant has a rule for it.
 #[test]
 fn a_native_plugin_is_in_records_alone() {
     let digest = format!("sha256:{}", "0a".repeat(32));

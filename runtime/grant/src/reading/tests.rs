@@ -1,4 +1,4 @@
-//! What is said about documents that are not valid.
+//! The messages about documents that are not valid.
 
 use super::*;
 
@@ -17,21 +17,21 @@ spec:
   limits: { memory: 64MiB, time: 60s }
 ";
 
-/// What is said about a document, a line for each mistake.
+/// The messages about a document, a line for each mistake.
 fn said(document: impl AsRef<[u8]>) -> String {
     let mistakes = Document::read(document.as_ref()).expect_err("not valid");
     let lines: Vec<String> = mistakes.iter().map(Diagnostic::to_string).collect();
     lines.join("\n")
 }
 
-/// What is said about the valid document with one thing replaced.
+/// The messages about the valid document with one thing replaced.
 #[track_caller]
 fn said_with(old: &str, new: &str) -> String {
     assert_eq!(VALID.matches(old).count(), 1, "`{old}`");
     said(VALID.replace(old, new))
 }
 
-/// What is said about a link rule, which begins in line 11, column 9.
+/// The messages about a link rule, which begins in line 11, column 9.
 #[track_caller]
 fn said_of_rule(rule: &str) -> String {
     said_with("{ namespace: host, kinds: [veth], verbs: [read] }", rule)

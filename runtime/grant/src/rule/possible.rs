@@ -1,4 +1,4 @@
-//! What a rule allows of a question that leaves something open: the facts that the question gives, and the bounds under
+//! What a rule allows of a query that leaves something open: the facts that the query gives, and the bounds under
 //! which the rule allows it.
 
 use std::collections::BTreeMap;
@@ -98,12 +98,12 @@ impl RuleFields {
             };
             let meeting = match has {
                 None => continue,
-                Some(Has::Nothing) if !field.is_never_asked => continue,
+                Some(Has::Nothing) if !field.is_absent_from_queries => continue,
                 Some(Has::Nothing | Has::Anything) => values.clone(),
-                Some(Has::One(asked)) if is_covered(field, values, asked, facts.verb()) => continue,
+                Some(Has::One(query)) if is_covered(field, values, query, facts.verb()) => continue,
                 // A change of nothing in particular may be one of anything.
-                Some(Has::One(asked)) if asked.is_empty() => values.clone(),
-                Some(Has::One(asked)) => meeting(field, values, asked),
+                Some(Has::One(query)) if query.is_empty() => values.clone(),
+                Some(Has::One(query)) => meeting(field, values, query),
             };
             // An empty list allows what has nothing for its field.
             let may_have_nothing = matches!(facts.fields.get(field.key), Some(Has::Nothing));
@@ -116,25 +116,25 @@ impl RuleFields {
     }
 }
 
-/// Whether the values match all that the question asks about. Whose a mark is depends on the invocation.
-fn is_covered(field: &Field, values: &Texts, asked: &Texts, verb: Option<Verb>) -> bool {
-    if asked.is_empty() {
+/// Whether the values match everything that the query's values match. Whose a mark is depends on the invocation.
+fn is_covered(field: &Field, values: &Texts, query: &Texts, verb: Option<Verb>) -> bool {
+    if query.is_empty() {
         return verb.is_some_and(|verb| !field.is_for(verb));
     }
-    !field.is_of::<Owners>() && are_among(asked, values, field.covers)
+    !field.is_of::<Owners>() && are_among(query, values, field.covers)
 }
 
-/// The values that can match something that the question asks about; none if no value can match some part of it.
-fn meeting(field: &Field, values: &Texts, asked: &Texts) -> Texts {
-    if !are_among(asked, values, field.meets) {
+/// The values that can match something that the query's values match; none if no value can match some part of it.
+fn meeting(field: &Field, values: &Texts, query: &Texts) -> Texts {
+    if !are_among(query, values, field.meets) {
         return Texts::new();
     }
-    let meets = |value: &&String| asked.iter().any(|one| (field.meets)(value, one));
+    let meets = |value: &&String| query.iter().any(|one| (field.meets)(value, one));
     values.iter().filter(meets).cloned().collect()
 }
 
-/// Whether something holds for each text of the question and one of the values.
-fn are_among(asked: &Texts, values: &Texts, holds: fn(&str, &str) -> bool) -> bool {
+/// Whether something holds for each text of the query and one of the values.
+fn are_among(query: &Texts, values: &Texts, holds: fn(&str, &str) -> bool) -> bool {
     let is_among = |one: &String| values.iter().any(|value| holds(value, one));
-    asked.iter().all(is_among)
+    query.iter().all(is_among)
 }

@@ -1,4 +1,4 @@
-//! The lines that plugins and the host write to weir's log.
+//! The lines that plugins and weir write to weir's log.
 
 use std::fs::File;
 use std::io::Write;

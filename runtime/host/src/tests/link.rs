@@ -170,7 +170,7 @@ fn a_link_that_was_moved_comes_back_up() {
     assert_eq!(after.link("host0"), before.host.link("host0"));
 }
 
-/// A machine whose IPv4 default route leads over `uplink`, a bridge with the port `nic0`.
+/// A machine whose IPv4 default route goes through `uplink`, a bridge with the port `nic0`.
 fn machine_with_a_default_route() -> Node {
     use super::super::bindings::weir::cni::route::Host as _;
 
@@ -203,7 +203,7 @@ fn a_link_of_the_default_route_is_moved_only_if_its_owner_named_it() {
             .move_(HOST, by_name(name), CONTAINER, Some("net1".to_owned()));
         moved.map(drop)
     };
-    // A port of the bridge that the route leads over, by a list that does not have it, has another, or has it by accident.
+    // A port of the bridge that the route goes through, by a list that does not have it, has another, or has it by accident.
     for listed in [&[][..], &["host0"], &["*"], &["nic?", "uplink"]] {
         let error = go("nic0", listed).expect_err("it is needed");
         assert_eq!(error.code, Code::Invalid);

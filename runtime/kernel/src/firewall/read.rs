@@ -190,11 +190,11 @@ impl<'a> Reader<'a> {
         is_end: bool,
     ) -> Result<Option<(Vec<u8>, Element)>> {
         let entry = schema.entry_of(key, is_end)?;
-        let mut asked = Vec::new();
-        let list = object_name::elements(&mut asked, self.table, set).nested_elements();
+        let mut request = Vec::new();
+        let list = object_name::elements(&mut request, self.table, set).nested_elements();
         schema.push(list, &entry, None).map(drop)?;
         let found = self.socket.get(Kind::GetElements, self.protocol, |bytes| {
-            bytes.extend(asked);
+            bytes.extend(request);
         })?;
         let Some(object) = found else {
             return Ok(None);

@@ -133,9 +133,9 @@ fn chosen(name: &str) -> String {
     }
 }
 
-/// Fails with `Exists` if the name was `asked` for and is taken. A taken random name is not an error.
-fn explain_taken(namespace: &mut NetworkNamespace, asked: &str, name: &str) -> Result<()> {
-    if !asked.is_empty() && is_name_taken(namespace, name)? {
+/// Fails with `Exists` if the name was `requested` and is taken. A taken random name is not an error.
+fn explain_taken(namespace: &mut NetworkNamespace, requested: &str, name: &str) -> Result<()> {
+    if !requested.is_empty() && is_name_taken(namespace, name)? {
         return Err(namespace.name_taken(name));
     }
     Ok(())

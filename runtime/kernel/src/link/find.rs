@@ -20,7 +20,7 @@ pub fn find_link(namespace: &mut NetworkNamespace, link: &LinkReference) -> Resu
     }
 }
 
-/// The link of that name. Alternative names are not looked up: a grant speaks of names.
+/// The link of that name. Alternative names are not looked up: a grant matches names.
 fn find_by_name(namespace: &mut NetworkNamespace, name: &str) -> Result<Link> {
     name::check(name)?;
     let which = namespace.which();

@@ -231,7 +231,7 @@ fn previous(update: &Update, before: &Link) -> Option<Value> {
     attributes(was)
 }
 
-/// The same of a bridge port's flags.
+/// The same for a bridge port's flags.
 fn previous_port(update: &UpdatePort, before: &Link) -> Option<Value> {
     let was = of_port(update, before, &updated_port(before, update))?;
     attributes(json!(was))
@@ -353,8 +353,8 @@ fn of_port(update: &UpdatePort, before: &Link, after: &Link) -> Option<UpdatePor
 }
 
 /// The former value, if the update sets the attribute and has changed it.
-fn back<A, T: Clone + PartialEq>(asked: &Option<A>, before: &T, after: &T) -> Option<T> {
-    (asked.is_some() && before != after).then(|| before.clone())
+fn back<A, T: Clone + PartialEq>(wanted: &Option<A>, before: &T, after: &T) -> Option<T> {
+    (wanted.is_some() && before != after).then(|| before.clone())
 }
 
 #[cfg(test)]

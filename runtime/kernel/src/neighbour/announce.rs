@@ -53,9 +53,10 @@ fn announce_all(
         .iter()
         .try_for_each(|address| check_own(&own, address))?;
     let sender = link_layer(namespace, link)?;
-    let asked = addresses.iter().any(IpAddr::is_ipv4) && ask_kernel(namespace, link, &sender)?;
+    let is_announced =
+        addresses.iter().any(IpAddr::is_ipv4) && ask_kernel(namespace, link, &sender)?;
     let mut left = addresses.to_vec();
-    left.retain(|address| !(asked && address.is_ipv4()));
+    left.retain(|address| !(is_announced && address.is_ipv4()));
     if left.is_empty() {
         return Ok(());
     }

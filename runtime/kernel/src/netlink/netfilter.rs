@@ -65,11 +65,11 @@ impl NetfilterSocket {
     ) -> Result<Option<Vec<u8>>> {
         let request = self.request(kind.into(), family, NLM_F_ACK, write);
         let mut found = None;
-        let asked = self.ask(&request, |seen| {
+        let answer = self.ask(&request, |seen| {
             found = Some(attributes(seen).to_vec());
             false
         });
-        match asked {
+        match answer {
             Err(refusal) if refusal.errno == Errno::ENOENT => Ok(None),
             Err(refusal) => Err(refusal.into()),
             Ok(_) => Ok(found),

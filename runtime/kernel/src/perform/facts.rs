@@ -61,11 +61,11 @@ pub trait Facts {
     /// The routes of the host that overlap a network, each with its link's index. Errors: `Failed`.
     fn overlapping_routes(&mut self, network: IpNet) -> Result<Vec<(IpNet, u32)>>;
 
-    /// The links of the host that default routes lead over. Errors: `Failed`.
+    /// The links of the host that default routes go through. Errors: `Failed`.
     fn default_route_links(&mut self) -> Result<Vec<u32>>;
 
-    /// Whether the host loses a default route with one of its links: the route leads over it, over its master, as over a
-    /// bridge that it is a port of, or over a link on it, such as a VLAN. Errors: `Failed`.
+    /// Whether the host loses a default route with one of its links: the route goes through it, through its master, such as a
+    /// bridge that it is a port of, or through a link on it, such as a VLAN. Errors: `Failed`.
     fn carries_default_route(&mut self, link: &LinkFacts) -> Result<bool> {
         let mut needed = self.default_route_links()?;
         let mut seen = 0;

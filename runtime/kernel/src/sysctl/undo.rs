@@ -11,13 +11,13 @@ pub(super) fn is_same(one: &str, other: &str) -> bool {
 }
 
 /// Gives a parameter its value back.
-pub struct SetBack {
+pub struct RestoreValue {
     back: Write,
     /// What the invocation wrote, where another may have written something else since.
     changed: Option<String>,
 }
 
-impl SetBack {
+impl RestoreValue {
     /// Notes what gives a parameter its value back, where it had another one that could be read.
     pub fn note(
         write: &Write,
@@ -47,7 +47,7 @@ impl SetBack {
     }
 }
 
-impl Inverse for SetBack {
+impl Inverse for RestoreValue {
     fn undo(self: Box<Self>, undo: &mut Undo<'_>) -> Result<()> {
         let Some(changed) = self.changed else {
             return undo.perform(self.back);

@@ -128,7 +128,7 @@ fn an_entry_and_a_proxy_entry_of_one_address_are_two() {
     });
 }
 
-/// What the kernel has learned is nobody's: it learns it again.
+/// What the kernel has learned belongs to no plugin: it learns it again.
 #[test]
 fn an_entry_that_the_kernel_learned_is_replaced_by_a_new_one() {
     lab(|lab| {

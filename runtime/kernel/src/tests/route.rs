@@ -416,7 +416,7 @@ fn impossible_routes_are_invalid() {
     });
 }
 
-/// With a link that a default route leads over, with its ports, and with what is under it, the host is off the network.
+/// Without a link that a default route goes through, its ports, or what is under it, the host is off the network.
 #[test]
 fn the_links_that_a_default_route_needs_are_known() {
     use weir_grant::Namespace;

@@ -34,7 +34,7 @@ pub fn overlapping_routes(
     Ok(found)
 }
 
-/// Returns the links that default routes of the host's main table lead over.
+/// Returns the links that default routes of the host's main table go through.
 ///
 /// The time grows with the number of routes; it is needed only where an interface of the host is moved away.
 pub fn default_route_links(host: &mut NetworkNamespace) -> Result<Vec<u32>> {
@@ -60,7 +60,7 @@ fn of_table(host: &mut NetworkNamespace, family: Family, table: u32) -> Result<V
     Ok(routes)
 }
 
-/// The links that a route leads over: its own, and those of its next hops.
+/// The links that a route goes through: its own, and those of its next hops.
 fn links(route: &Route<u32>) -> impl Iterator<Item = u32> {
     let hops = route.next_hops.iter().map(|hop| hop.link);
     hops.chain([route.link]).flatten()

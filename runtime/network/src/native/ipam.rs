@@ -71,26 +71,28 @@ impl NativeIpam {
         found.as_ref().map_err(Clone::clone)
     }
 
-    fn carry_out(&self, asked: NativeIpamCall<'_>) -> Result<Option<AddResult>, AddFailed> {
+    fn carry_out(&self, ipam_call: NativeIpamCall<'_>) -> Result<Option<AddResult>, AddFailed> {
         let call = NativeCall {
-            plugin: asked.plugin,
-            command: asked.command,
+            plugin: ipam_call.plugin,
+            command: ipam_call.command,
             attachment: &self.attachment,
             config: &self.config,
             network: &self.network,
             definition: self.definition.as_deref(),
         };
-        let run = Run::new(&self.sandbox, call, self.found(asked.plugin)?)?;
-        run.until(asked.latest).checked_by(asked.check).carry_out()
+        let run = Run::new(&self.sandbox, call, self.found(ipam_call.plugin)?)?;
+        run.until(ipam_call.latest)
+            .checked_by(ipam_call.check)
+            .carry_out()
     }
 }
 
 impl RunNativeIpam for NativeIpam {
-    fn run(&self, asked: NativeIpamCall<'_>) -> Result<Option<AddResult>, Error> {
-        self.carry_out(asked).map_err(|failed| {
+    fn run(&self, ipam_call: NativeIpamCall<'_>) -> Result<Option<AddResult>, Error> {
+        self.carry_out(ipam_call).map_err(|failed| {
             let (error, owed) = (failed.error, failed.owed);
             let is_of_choice = is_of_choice(&error);
-            if owed > 0 || (asked.command == Command::Del && !is_of_choice) {
+            if owed > 0 || (ipam_call.command == Command::Del && !is_of_choice) {
                 self.state.may_be_left.store(true, Ordering::Relaxed);
             }
             if is_of_choice {

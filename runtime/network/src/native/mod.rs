@@ -21,7 +21,7 @@ use weir_sandbox::Sandbox;
 pub use binary::inspect;
 pub use call::{NativeCall, SEARCH_PATH};
 pub(super) use ipam::NativeIpam;
-pub use successor::{Successor, Surroundings};
+pub use successor::{Successor, ToolEnvironment};
 
 use self::found::Found;
 use self::listing::Listing;
@@ -36,10 +36,10 @@ use super::in_order::AddFailed;
 pub(super) fn call(
     sandbox: &Sandbox,
     bin_dirs: &[PathBuf],
-    asked: NativeCall<'_>,
+    native_call: NativeCall<'_>,
 ) -> Result<Option<AddResult>, AddFailed> {
-    let found = Found::find(sandbox, asked.plugin, bin_dirs)?;
-    Run::new(sandbox, asked, &found)?.carry_out()
+    let found = Found::find(sandbox, native_call.plugin, bin_dirs)?;
+    Run::new(sandbox, native_call, &found)?.carry_out()
 }
 
 /// Whether weir's own configuration lists a program, for any network. Errors: `codes::SETTINGS`.

@@ -22,7 +22,7 @@ use crate::in_order::AddFailed;
 
 /// One call, with its gate and its log.
 pub(super) struct Run<'a> {
-    asked: NativeCall<'a>,
+    native_call: NativeCall<'a>,
     found: &'a Found,
     gate: Gate,
     log: Log,
@@ -37,18 +37,18 @@ pub(super) struct Run<'a> {
 impl<'a> Run<'a> {
     pub(super) fn new(
         sandbox: &Sandbox,
-        asked: NativeCall<'a>,
+        native_call: NativeCall<'a>,
         found: &'a Found,
     ) -> Result<Self, Error> {
         let digest = found.binary.program.digest();
         let listing = &found.listing;
-        let (gate, log) = asked.gate(sandbox, digest, listing.entries().to_vec())?;
+        let (gate, log) = native_call.gate(sandbox, digest, listing.entries().to_vec())?;
         Ok(Self {
-            asked,
+            native_call,
             found,
             gate,
             log,
-            time: listing.time(asked.plugin, digest, asked.granted_as()),
+            time: listing.time(native_call.plugin, digest, native_call.granted_as()),
             latest: None,
             check: None,
         })
@@ -67,7 +67,7 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn carry_out(mut self) -> Result<Option<AddResult>, AddFailed> {
-        let command = self.asked.command;
+        let command = self.native_call.command;
         let left = self
             .latest
             .map(|latest| latest.saturating_duration_since(Instant::now()));
@@ -82,12 +82,12 @@ impl<'a> Run<'a> {
         outcome
     }
 
-    /// Runs the program once, through the gate: with the command that was asked, or one that takes that back.
+    /// Runs the program once, through the gate: with the requested command, or with the one that takes it back.
     fn once(&mut self, command: Command, time: Duration) -> Result<Option<AddResult>, Failure> {
         let program = &self.found.binary.program;
         let call = self.call(command, time);
-        let operation = self.asked.operation(command, program.digest());
-        let (config, check, log) = (self.asked.config, self.check, &mut self.log);
+        let operation = self.native_call.operation(command, program.digest());
+        let (config, check, log) = (self.native_call.config, self.check, &mut self.log);
         let act = |permit: &Permit<Execute>| {
             let ended = run(permit, program, &call, log)?;
             let result = answer::read(command, config, &ended).map_err(Failure::Failed)?;
@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
             };
             result.map_err(Failure::Failed)
         };
-        if command == self.asked.command {
+        if command == self.native_call.command {
             self.gate.perform(operation, act)
         } else {
             self.gate.undo(operation, act)
@@ -105,17 +105,17 @@ impl<'a> Run<'a> {
     }
 
     fn explain(&mut self, failure: Failure) -> AddFailed {
-        let plugin = self.asked.plugin;
+        let plugin = self.native_call.plugin;
         let failed = match failure {
             Failure::Denied(_) => {
-                let granted_as = self.asked.granted_as();
+                let granted_as = self.native_call.granted_as();
                 let Found {
                     listing, binary, ..
                 } = self.found;
                 return listing.refusal(plugin, binary, granted_as).into();
             }
             Failure::Unfit(error) => error.into(),
-            Failure::Failed(error) if self.asked.command == Command::Add => AddFailed {
+            Failure::Failed(error) if self.native_call.command == Command::Add => AddFailed {
                 error: self.deleted(error),
                 owed: 1,
             },
@@ -134,13 +134,15 @@ impl<'a> Run<'a> {
     }
 
     fn call(&self, command: Command, time: Duration) -> Call {
-        let mut environment = self.asked.environment(command, self.found.search.clone());
+        let mut environment = self
+            .native_call
+            .environment(command, self.found.search.clone());
         environment.push(("PATH", SEARCH_PATH.to_owned()));
         Call {
             called_as: self.found.binary.path.display().to_string(),
             arguments: Vec::new(),
             environment,
-            input: json!(self.asked.config).to_string().into_bytes(),
+            input: json!(self.native_call.config).to_string().into_bytes(),
             time,
         }
     }

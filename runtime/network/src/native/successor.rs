@@ -30,9 +30,9 @@ pub struct Successor {
     binary: Binary,
 }
 
-/// The environment of the programs.
+/// The environment in which the tools run.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct ToolEnvironment {
     /// `PATH`.
     pub search: String,
     /// `CNI_PATH`.
@@ -69,17 +69,17 @@ impl Successor {
     pub fn add(
         &self,
         sandbox: &Arc<Sandbox>,
-        asked: NativeCall<'_>,
-        around: &Surroundings,
+        native_call: NativeCall<'_>,
+        tools: &ToolEnvironment,
     ) -> Result<(), Error> {
-        let search = around.bin_dir.display().to_string();
-        let environment = asked.environment(Command::Add, search);
+        let search = tools.bin_dir.display().to_string();
+        let environment = native_call.environment(Command::Add, search);
         let call = Call {
-            input: json!(asked.config).to_string().into_bytes(),
-            ..self.call(around, environment)
+            input: json!(native_call.config).to_string().into_bytes(),
+            ..self.call(tools, environment)
         };
-        let ended = self.run(sandbox, asked, &call)?;
-        answer::read(Command::Add, asked.config, &ended)
+        let ended = self.run(sandbox, native_call, &call)?;
+        answer::read(Command::Add, native_call.config, &ended)
             .map(drop)
             .map_err(|e| e.with_prefix(format_args!("`{}`", self.binary.path.display())))
     }
@@ -88,19 +88,19 @@ impl Successor {
     pub fn tool(
         &self,
         sandbox: &Arc<Sandbox>,
-        asked: NativeCall<'_>,
-        around: &Surroundings,
+        native_call: NativeCall<'_>,
+        tools: &ToolEnvironment,
         arguments: Vec<String>,
     ) -> Result<Ended, Error> {
         let call = Call {
             arguments,
-            ..self.call(around, Vec::new())
+            ..self.call(tools, Vec::new())
         };
-        self.run(sandbox, asked, &call)
+        self.run(sandbox, native_call, &call)
     }
 
-    fn call(&self, around: &Surroundings, mut environment: Vec<(&'static str, String)>) -> Call {
-        environment.push(("PATH", around.search.clone()));
+    fn call(&self, tools: &ToolEnvironment, mut environment: Vec<(&'static str, String)>) -> Call {
+        environment.push(("PATH", tools.search.clone()));
         environment.extend(std::env::var(SYSTEM_BUS).ok().map(|bus| (SYSTEM_BUS, bus)));
         // By its own name: the programs of iptables are one file, and look at it.
         let directory = self.binary.path.parent().unwrap_or(Path::new("/"));
@@ -117,25 +117,26 @@ impl Successor {
     fn run(
         &self,
         sandbox: &Arc<Sandbox>,
-        asked: NativeCall<'_>,
+        native_call: NativeCall<'_>,
         call: &Call,
     ) -> Result<Ended, Error> {
         let digest = self.binary.program.digest();
-        let asked = NativeCall {
+        let native_call = NativeCall {
             plugin: &self.name,
-            ..asked
+            ..native_call
         };
         let listed = NativePlugin {
             name: self.name.clone(),
             digest: digest.clone(),
-            networks: vec![Pattern::literal(asked.network)],
+            networks: vec![Pattern::literal(native_call.network)],
             bin_dir: None,
             limits: NativeLimits::default(),
         };
-        let (mut gate, mut log) = asked.gate(sandbox, digest, vec![listed])?;
-        let ended = gate.perform(asked.operation(asked.command, digest), |permit| {
-            run(permit, &self.binary.program, call, &mut log).map_err(Failure::from)
-        });
+        let (mut gate, mut log) = native_call.gate(sandbox, digest, vec![listed])?;
+        let ended = gate.perform(
+            native_call.operation(native_call.command, digest),
+            |permit| run(permit, &self.binary.program, call, &mut log).map_err(Failure::from),
+        );
         log.close();
         let path = self.binary.path.display();
         let ended =

@@ -1,4 +1,4 @@
-//! What is said about configurations that are not valid.
+//! The messages about configurations that are not valid.
 
 use serde_json::{Value, json};
 use weir_cni::Version;
@@ -9,7 +9,7 @@ fn digest() -> String {
     format!("sha256:{}", "0b".repeat(32))
 }
 
-/// What is said about a configuration, a line for each mistake.
+/// The messages about a configuration, a line for each mistake.
 fn said(bytes: impl AsRef<[u8]>) -> String {
     let mistakes = read(bytes.as_ref()).expect_err("not valid");
     let lines: Vec<String> = mistakes.iter().map(Diagnostic::to_string).collect();

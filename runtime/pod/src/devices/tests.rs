@@ -20,7 +20,7 @@ const SRIOV: &str = "intel.com/sriov";
 struct Root(TempDir);
 
 impl Root {
-    /// One with what is said of a PCI device in a file, and the path of an attachment's file.
+    /// One with the description of a PCI device in a file, and the path of an attachment's file.
     fn with(path: &str) -> (Self, PathBuf) {
         let root = Self::new();
         root.write(Path::new(path), &pci().to_string());

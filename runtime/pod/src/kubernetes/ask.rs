@@ -22,7 +22,7 @@ pub(super) struct Resource {
     accept: &'static str,
 }
 
-/// Pods, of which weir reads only the metadata.
+/// Pods. weir reads only their metadata.
 pub(super) const PODS: Resource = Resource {
     group: "",
     plural: "pods",

@@ -35,8 +35,8 @@ pub(crate) struct Planned {
 
 impl Planned {
     /// The pod's requests, in its annotation or through the runtime.
-    pub(crate) fn asked(&self) -> Vec<Request> {
-        runtime_config::asked(self.element.as_ref(), &self.recorded.capability_args)
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        runtime_config::requests(self.element.as_ref(), &self.recorded.capability_args)
     }
 }
 
@@ -217,8 +217,9 @@ impl Wanted {
         has_device: bool,
     ) -> Option<PathBuf> {
         let mut plugins = self.list.plugins.iter();
-        let is_asked = has_device || plugins.any(|plugin| plugin.has_capability(info::CAPABILITY));
-        let definition = self.definition.as_ref().filter(|_| is_asked)?;
+        let is_requested =
+            has_device || plugins.any(|plugin| plugin.has_capability(info::CAPABILITY));
+        let definition = self.definition.as_ref().filter(|_| is_requested)?;
         let file = info::file_of_attachment(definition, context.container_id, ifname);
         Some(file)
     }

@@ -3,7 +3,7 @@
 //!
 //! inotify reports changes on the path to the file. It does not report a file system that is mounted over a directory.
 
-mod way;
+mod watched_path;
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -16,7 +16,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::inotify::{InitFlags, Inotify};
 use weir_cni::Error;
 
-use self::way::Way;
+use self::watched_path::WatchedPath;
 use super::codes;
 
 /// Returns as soon as `file`, an absolute path, exists. Links are followed.
@@ -62,14 +62,15 @@ impl<'a> Waiting<'a> {
         let inotify = Inotify::init(flags).map_err(|e| self.cannot_wait(&no_inotify(e)))?;
         loop {
             // Watched before it is looked at, so that no change is missed.
-            let way = Way::watch(&inotify, self.file).map_err(|e| self.cannot_wait(&e))?;
+            let watched =
+                WatchedPath::watch(&inotify, self.file).map_err(|e| self.cannot_wait(&e))?;
             if self.exists()? {
                 return Ok(());
             }
             (self.in_vain)();
-            let changed = self.next_change(&inotify, &way);
+            let changed = self.next_change(&inotify, &watched);
             if !changed.map_err(|e| self.cannot_wait(&e.into()))? {
-                return Err(self.not_ready(&way));
+                return Err(self.not_ready(&watched));
             }
         }
     }
@@ -83,7 +84,7 @@ impl<'a> Waiting<'a> {
     }
 
     /// Waits for a change on the path. Returns false if the time is over.
-    fn next_change(&mut self, inotify: &Inotify, way: &Way) -> nix::Result<bool> {
+    fn next_change(&mut self, inotify: &Inotify, watched: &WatchedPath) -> nix::Result<bool> {
         loop {
             let left = self.bound.saturating_sub(self.start.elapsed());
             if left.is_zero() {
@@ -95,14 +96,16 @@ impl<'a> Waiting<'a> {
                 polled => polled?,
             };
             match inotify.read_events() {
-                Ok(events) if events.iter().any(|event| way.is_on_it(event)) => return Ok(true),
+                Ok(events) if events.iter().any(|event| watched.is_on_it(event)) => {
+                    return Ok(true);
+                }
                 Ok(_) | Err(Errno::EAGAIN | Errno::EINTR) => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    fn not_ready(&self, way: &Way) -> Error {
+    fn not_ready(&self, watched: &WatchedPath) -> Error {
         let file = self.file.display();
         let what = format!(
             "readinessindicatorfile: `{file}` does not exist after {:.1} s: the cluster-wide default \
@@ -112,7 +115,7 @@ impl<'a> Waiting<'a> {
         Error::new(codes::NOT_READY, what).with_details(format!(
             "its path exists up to `{}`; the network's own daemon writes the file when pods can be \
              attached: look at that daemon's pod on this node and at its log, or correct the path",
-            way.end().display()
+            watched.end().display()
         ))
     }
 

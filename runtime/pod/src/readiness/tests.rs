@@ -51,7 +51,7 @@ impl Directory {
     }
 }
 
-/// Waits in a thread, and makes each of the changes when the wait has looked in vain again. Returns how
+/// Waits in a thread, and makes each of the changes when the wait has looked again and found nothing. Returns how
 /// often it has.
 fn waiting(file: &Path, changes: &[&dyn Fn()]) -> Result<u32, Error> {
     thread::scope(|scope| {

@@ -152,7 +152,7 @@ fn in_thread<T: Send>(act: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Nothing is lost where there is no single step from one to the other, and another way is told.
+/// Nothing is lost where there is no single step from one to the other, and the error names another way.
 #[test]
 fn nothing_is_replaced_in_two_steps() {
     let node = Node::new();

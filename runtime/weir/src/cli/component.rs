@@ -10,15 +10,16 @@ use weir_sandbox::{Inspection, Sandbox};
 
 use super::output::show;
 
+/// What an argument names.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Named<'a> {
+pub enum ComponentArgument<'a> {
     /// A file, which may not exist.
     File(&'a Path),
     /// A plugin of this node, by its name.
     Plugin(&'a str),
 }
 
-impl<'a> Named<'a> {
+impl<'a> ComponentArgument<'a> {
     /// Takes the name for a file's if such a file exists or the name has a directory, and otherwise for a plugin's.
     pub fn by(word: &'a Path) -> Self {
         let is_name = word.components().count() == 1 && !word.is_file();
@@ -38,7 +39,7 @@ pub fn read(file: &Path) -> Result<Vec<u8>> {
     read_opened(&opened, file)
 }
 
-/// The same of a file that is open.
+/// The same for a file that is open.
 pub fn read_opened(opened: &File, file: &Path) -> Result<Vec<u8>> {
     let context = || format!("read `{}`", file.display());
     let mut bytes = Vec::new();
@@ -79,15 +80,18 @@ mod tests {
 
     #[test]
     fn a_word_is_a_file_or_a_plugin() {
-        let named = |word: &'static str| Named::by(Path::new(word));
-        assert_eq!(named("bridge"), Named::Plugin("bridge"));
+        let argument = |word: &'static str| ComponentArgument::by(Path::new(word));
+        assert_eq!(argument("bridge"), ComponentArgument::Plugin("bridge"));
         // A missing file is recognised by its path.
         assert_eq!(
-            named("target/a.wasm"),
-            Named::File(Path::new("target/a.wasm"))
+            argument("target/a.wasm"),
+            ComponentArgument::File(Path::new("target/a.wasm"))
         );
         // Tests run in a directory with this file.
-        assert_eq!(named("Cargo.toml"), Named::File(Path::new("Cargo.toml")));
+        assert_eq!(
+            argument("Cargo.toml"),
+            ComponentArgument::File(Path::new("Cargo.toml"))
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::names;
 
 /// What a function does with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum Transfer {
     /// Reads it from memory.
     Load,
     /// Writes it to memory.
@@ -17,7 +17,7 @@ pub enum Way {
     Pass,
 }
 
-impl Way {
+impl Transfer {
     pub fn word(self) -> &'static str {
         match self {
             Self::Load => "load",
@@ -166,31 +166,31 @@ impl Contract {
         }
     }
 
-    /// The function that reads, writes or passes values of a type, in a package. `need` is told of each that is not in the SDK.
+    /// The function that reads, writes or passes values of a type, in a package. `need` gets each that is not in the SDK.
     pub fn function(
         &self,
-        way: Way,
+        transfer: Transfer,
         ty: &Type,
         package: &str,
-        need: &mut dyn FnMut(Way, TypeId),
+        need: &mut dyn FnMut(Transfer, TypeId),
     ) -> String {
-        let capital = way.capital();
+        let capital = transfer.capital();
         match ty {
             Type::Bool => format!("abi.{capital}Bool"),
             Type::String => format!("abi.{capital}String"),
-            Type::Id(id) => self.function_of(way, self.dealias(*id), package, need),
+            Type::Id(id) => self.function_of(transfer, self.dealias(*id), package, need),
             scalar => format!("abi.{capital}[{}]", self.go(scalar, package)),
         }
     }
 
     fn function_of(
         &self,
-        way: Way,
+        transfer: Transfer,
         id: TypeId,
         package: &str,
-        need: &mut dyn FnMut(Way, TypeId),
+        need: &mut dyn FnMut(Transfer, TypeId),
     ) -> String {
-        let capital = way.capital();
+        let capital = transfer.capital();
         let kind = &self.resolve.types[id].kind;
         if let Some(name) = self.type_name(id) {
             let by_hand = match name {
@@ -207,8 +207,8 @@ impl Contract {
                 TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => {
                     format!("abi.{capital}[{}]", self.go_of(id, package))
                 }
-                TypeDefKind::Type(ty) => self.function(way, ty, package, need),
-                _ => self.own_function(way, id, package, need),
+                TypeDefKind::Type(ty) => self.function(transfer, ty, package, need),
+                _ => self.own_function(transfer, id, package, need),
             };
         }
         let (size_of, align_of) = (|ty| self.size(ty), |ty| self.align(ty));
@@ -216,22 +216,30 @@ impl Contract {
             TypeDefKind::List(Type::U8) => format!("abi.{capital}Bytes"),
             TypeDefKind::List(ty) => {
                 let size = size_of(ty);
-                let inner = if way == Way::Pass { Way::Store } else { way };
+                let inner = if transfer == Transfer::Pass {
+                    Transfer::Store
+                } else {
+                    transfer
+                };
                 let item = self.function(inner, ty, package, need);
-                match way {
-                    Way::Load => format!("abi.LoadList({size}, {item})"),
-                    Way::Store | Way::Pass => format!("abi.{capital}List({size}, {item})"),
+                match transfer {
+                    Transfer::Load => format!("abi.LoadList({size}, {item})"),
+                    Transfer::Store | Transfer::Pass => {
+                        format!("abi.{capital}List({size}, {item})")
+                    }
                 }
             }
             TypeDefKind::Option(ty) => {
-                let value = self.function(way, ty, package, need);
-                let at = match way {
-                    Way::Load | Way::Store => align_of(ty),
-                    Way::Pass => self.count(ty),
+                let value = self.function(transfer, ty, package, need);
+                let at = match transfer {
+                    Transfer::Load | Transfer::Store => align_of(ty),
+                    Transfer::Pass => self.count(ty),
                 };
                 match self.zero_is_none(ty) {
                     None => format!("abi.{capital}Option({at}, {value})"),
-                    Some(_) if way == Way::Load => format!("abi.LoadOptional({at}, {value})"),
+                    Some(_) if transfer == Transfer::Load => {
+                        format!("abi.LoadOptional({at}, {value})")
+                    }
                     Some(is_given) => {
                         let is_given = self.is_given(is_given, ty, package);
                         format!("abi.{capital}Optional({at}, {is_given}, {value})")
@@ -240,7 +248,7 @@ impl Contract {
             }
             TypeDefKind::Tuple(_) => format!("abi.{capital}Pair"),
             TypeDefKind::Handle(Handle::Own(resource)) => {
-                self.own_function(way, *resource, package, need)
+                self.own_function(transfer, *resource, package, need)
             }
             other => panic!("the contract has no {}", other.as_str()),
         }
@@ -257,25 +265,29 @@ impl Contract {
         }
     }
 
-    /// The name of a function of the SDK's own, which `need` is told of.
+    /// The name of a function of the SDK's own, which is passed to `need`.
     fn own_function(
         &self,
-        way: Way,
+        transfer: Transfer,
         id: TypeId,
         package: &str,
-        need: &mut dyn FnMut(Way, TypeId),
+        need: &mut dyn FnMut(Transfer, TypeId),
     ) -> String {
-        need(way, id);
-        self.qualified(id, package, &self.own_name(way, id))
+        need(transfer, id);
+        self.qualified(id, package, &self.own_name(transfer, id))
     }
 
     /// Those in `internal/contract` are exported.
-    pub fn own_name(&self, way: Way, id: TypeId) -> String {
+    pub fn own_name(&self, transfer: Transfer, id: TypeId) -> String {
         let name = names::of_type(self.type_name(id).expect("a type with a name"));
         let is_shared = self.qualified(id, "", "").starts_with("contract");
         format!(
             "{}{name}",
-            if is_shared { way.capital() } else { way.word() }
+            if is_shared {
+                transfer.capital()
+            } else {
+                transfer.word()
+            }
         )
     }
 

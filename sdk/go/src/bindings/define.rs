@@ -5,7 +5,7 @@ use std::fmt::Write;
 use wit_parser::{Case, Record, Type, TypeDefKind, TypeId, Variant};
 
 use super::Contract;
-use super::codec::Way;
+use super::codec::Transfer;
 use super::names;
 
 /// The address of a part.
@@ -20,10 +20,10 @@ pub fn at(offset: usize) -> String {
 /// A function for the values of a type, as it is written.
 pub struct Definition<'a, 'n> {
     pub contract: &'a Contract,
-    pub way: Way,
+    pub transfer: Transfer,
     pub package: &'a str,
     /// Told of functions for values of other types.
-    pub need: &'n mut dyn FnMut(Way, TypeId),
+    pub need: &'n mut dyn FnMut(Transfer, TypeId),
     pub out: String,
 }
 
@@ -38,8 +38,11 @@ impl Definition<'_, '_> {
         } else {
             own.clone()
         };
-        let name = self.contract.own_name(self.way, id);
-        self.line(format_args!("func {name}{} {{", self.way.signature(&of)));
+        let name = self.contract.own_name(self.transfer, id);
+        self.line(format_args!(
+            "func {name}{} {{",
+            self.transfer.signature(&of)
+        ));
         match &ty.kind {
             TypeDefKind::Record(record) => self.record(&own, record),
             TypeDefKind::Variant(variant) => self.variant(&own, variant),
@@ -60,7 +63,7 @@ impl Definition<'_, '_> {
 
     fn function(&mut self, ty: &Type) -> String {
         self.contract
-            .function(self.way, ty, self.package, self.need)
+            .function(self.transfer, ty, self.package, self.need)
     }
 
     fn record(&mut self, own: &str, record: &Record) {
@@ -70,19 +73,21 @@ impl Definition<'_, '_> {
             .iter()
             .map(|field| names::exported(&field.name).len());
         let width = lengths.max().unwrap_or_default() + 1;
-        if self.way == Way::Load {
+        if self.transfer == Transfer::Load {
             self.line(format_args!("\treturn {own}{{"));
         }
         for (field, offset) in record.fields.iter().zip(self.contract.offsets(&types)) {
             let (function, at) = (self.function(&field.ty), at(offset));
             let name = names::exported(&field.name);
-            match self.way {
-                Way::Load => self.line(format_args!("\t\t{:width$} {function}({at}),", name + ":")),
-                Way::Store => self.line(format_args!("\t{function}({at}, value.{name})")),
-                Way::Pass => self.line(format_args!("\t{function}(call, value.{name})")),
+            match self.transfer {
+                Transfer::Load => {
+                    self.line(format_args!("\t\t{:width$} {function}({at}),", name + ":"))
+                }
+                Transfer::Store => self.line(format_args!("\t{function}({at}, value.{name})")),
+                Transfer::Pass => self.line(format_args!("\t{function}(call, value.{name})")),
             }
         }
-        if self.way == Way::Load {
+        if self.transfer == Transfer::Load {
             self.line(format_args!("\t}}"));
         }
     }
@@ -94,17 +99,17 @@ impl Definition<'_, '_> {
             .payload_offset(variant.tag(), payloads.clone());
         let counts = payloads.flatten().map(|ty| self.contract.count(ty));
         let most = counts.max().unwrap_or_default();
-        let (switch, value) = match self.way {
-            Way::Load => ("abi.Load[uint8](at)", "nil"),
-            Way::Store | Way::Pass => ("value := value.(type)", "value"),
+        let (switch, value) = match self.transfer {
+            Transfer::Load => ("abi.Load[uint8](at)", "nil"),
+            Transfer::Store | Transfer::Pass => ("value := value.(type)", "value"),
         };
         self.line(format_args!("\tswitch {switch} {{"));
         for (number, case) in variant.cases.iter().enumerate() {
             let name = format!("{own}{}", names::exported(&case.name));
-            match self.way {
-                Way::Load => self.load_case(number, &name, case, offset),
-                Way::Store => self.store_case(number, &name, case, offset),
-                Way::Pass => self.pass_case(number, &name, case, most),
+            match self.transfer {
+                Transfer::Load => self.load_case(number, &name, case, offset),
+                Transfer::Store => self.store_case(number, &name, case, offset),
+                Transfer::Pass => self.pass_case(number, &name, case, most),
             }
         }
         self.line(format_args!(

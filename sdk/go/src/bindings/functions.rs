@@ -6,7 +6,7 @@ use wit_parser::abi::{AbiVariant, WasmSignature, WasmType};
 use wit_parser::{Function, FunctionKind, Result_, Type, TypeDefKind, TypeId};
 
 use super::Contract;
-use super::codec::Way;
+use super::codec::Transfer;
 use super::declare::comment;
 use super::define::at;
 use super::names;
@@ -76,7 +76,7 @@ impl<'a> Call<'a> {
     }
 
     /// The function and its import.
-    pub fn write(&self, need: &mut dyn FnMut(Way, TypeId)) -> String {
+    pub fn write(&self, need: &mut dyn FnMut(Transfer, TypeId)) -> String {
         let mut out = self.declare_import();
         comment(
             &mut out,
@@ -138,7 +138,7 @@ impl<'a> Call<'a> {
         let mut arguments = vec![format!("\"{name}\"")];
         arguments.extend(self.parameters().map(|(name, _)| name));
         let arguments = arguments.join(", ");
-        let asked = match self.result() {
+        let fake_call = match self.result() {
             None => format!("abi.Tell({arguments})\n\t\treturn"),
             Some(Result_ { ok: None, .. }) => format!("return abi.Tell({arguments})"),
             Some(Result_ { ok: Some(ty), .. }) => {
@@ -148,10 +148,10 @@ impl<'a> Call<'a> {
                 )
             }
         };
-        let _ = writeln!(out, "\tif abi.IsNative {{\n\t\t{asked}\n\t}}");
+        let _ = writeln!(out, "\tif abi.IsNative {{\n\t\t{fake_call}\n\t}}");
     }
 
-    fn write_call(&self, out: &mut String, need: &mut dyn FnMut(Way, TypeId)) {
+    fn write_call(&self, out: &mut String, need: &mut dyn FnMut(Transfer, TypeId)) {
         let size = self
             .function
             .result
@@ -176,12 +176,18 @@ impl<'a> Call<'a> {
         self.write_answer(out, need);
     }
 
-    fn pass_parameters(&self, out: &mut String, need: &mut dyn FnMut(Way, TypeId)) -> Vec<String> {
+    fn pass_parameters(
+        &self,
+        out: &mut String,
+        need: &mut dyn FnMut(Transfer, TypeId),
+    ) -> Vec<String> {
         if self.resource.is_some() {
             out.push_str("\tcall.Push(uint64(self.handle))\n");
         }
         for (name, ty) in self.parameters() {
-            let function = self.contract.function(Way::Pass, ty, self.package, need);
+            let function = self
+                .contract
+                .function(Transfer::Pass, ty, self.package, need);
             let _ = writeln!(out, "\t{function}(call, {name})");
         }
         let count = self.signature.params.len() - usize::from(self.signature.retptr);
@@ -191,31 +197,37 @@ impl<'a> Call<'a> {
             .collect()
     }
 
-    fn store_parameters(&self, out: &mut String, need: &mut dyn FnMut(Way, TypeId)) {
+    fn store_parameters(&self, out: &mut String, need: &mut dyn FnMut(Transfer, TypeId)) {
         let parameters: Vec<_> = self.parameters().collect();
         let types: Vec<&Type> = parameters.iter().map(|(_, ty)| *ty).collect();
         let size = self.contract.size_of_all(&types);
         let _ = writeln!(out, "\tat := abi.Allocate({size})");
         for ((name, ty), offset) in parameters.iter().zip(self.contract.offsets(&types)) {
-            let function = self.contract.function(Way::Store, ty, self.package, need);
+            let function = self
+                .contract
+                .function(Transfer::Store, ty, self.package, need);
             let _ = writeln!(out, "\t{function}({}, {name})", at(offset));
         }
     }
 
-    fn write_answer(&self, out: &mut String, need: &mut dyn FnMut(Way, TypeId)) {
+    fn write_answer(&self, out: &mut String, need: &mut dyn FnMut(Transfer, TypeId)) {
         let Some(Result_ { ok, err }) = self.result() else {
             out.push_str("\tcall.End()\n");
             return;
         };
         let err = err.as_ref().expect("an error");
-        let failed = self.contract.function(Way::Load, err, self.package, need);
+        let failed = self
+            .contract
+            .function(Transfer::Load, err, self.package, need);
         let offset = self
             .contract
             .payload_offset(wit_parser::Int::U8, [ok.as_ref(), Some(err)].into_iter());
         let _ = match ok {
             None => writeln!(out, "\treturn abi.Done(call, {offset}, {failed})"),
             Some(ty) => {
-                let load = self.contract.function(Way::Load, ty, self.package, need);
+                let load = self
+                    .contract
+                    .function(Transfer::Load, ty, self.package, need);
                 writeln!(out, "\treturn abi.Answer(call, {offset}, {load}, {failed})")
             }
         };

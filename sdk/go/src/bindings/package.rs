@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use wit_parser::{InterfaceId, Type, TypeDefKind, TypeId};
 
-use super::codec::Way;
+use super::codec::Transfer;
 use super::define::Definition;
 use super::functions::Call;
 use super::names;
@@ -16,7 +16,7 @@ pub struct Package<'a> {
     name: String,
     text: String,
     /// Functions for values that are to be defined.
-    needed: Vec<(Way, TypeId)>,
+    needed: Vec<(Transfer, TypeId)>,
 }
 
 impl<'a> Package<'a> {
@@ -29,7 +29,7 @@ impl<'a> Package<'a> {
         let name = package.name.clone();
         for function in interface.functions.values() {
             let call = Call::new(contract, word, &name, function);
-            let text = call.write(&mut |way, id| package.needed.push((way, id)));
+            let text = call.write(&mut |transfer, id| package.needed.push((transfer, id)));
             package.text.push_str(&text);
         }
         for id in interface.types.values() {
@@ -76,9 +76,9 @@ impl<'a> Package<'a> {
     fn need_of_commands(&mut self, exports: &[InterfaceId]) {
         let contract = self.contract;
         let mut needed = Vec::new();
-        let mut need = |way, ty: &Type| {
+        let mut need = |transfer, ty: &Type| {
             if let Type::Id(id) = ty {
-                needed.push((way, contract.dealias(*id)));
+                needed.push((transfer, contract.dealias(*id)));
             }
         };
         for id in exports {
@@ -86,14 +86,14 @@ impl<'a> Package<'a> {
                 function
                     .params
                     .iter()
-                    .for_each(|parameter| need(Way::Load, &parameter.ty));
+                    .for_each(|parameter| need(Transfer::Load, &parameter.ty));
                 let result = function.result.as_ref();
                 for ty in result
                     .into_iter()
                     .flat_map(|ty| contract.parts_of_result(ty))
                 {
-                    need(Way::Store, &ty);
-                    need(Way::Load, &ty);
+                    need(Transfer::Store, &ty);
+                    need(Transfer::Load, &ty);
                 }
             }
         }
@@ -101,23 +101,23 @@ impl<'a> Package<'a> {
         let errors = types.filter(|(_, ty)| {
             ty.name.as_deref() == Some("error") && !matches!(ty.kind, TypeDefKind::Type(_))
         });
-        needed.extend(errors.map(|(id, _)| (Way::Load, id)));
+        needed.extend(errors.map(|(id, _)| (Transfer::Load, id)));
         self.needed = needed;
     }
 
     /// Defines what is needed, and what that needs, of those types that are this package's.
     fn define_needed(&mut self, is_own: &dyn Fn(&Contract, TypeId) -> bool) {
         let mut defined = HashSet::new();
-        while let Some((way, id)) = self.needed.pop() {
-            if !is_own(self.contract, id) || !defined.insert((way, id)) {
+        while let Some((transfer, id)) = self.needed.pop() {
+            if !is_own(self.contract, id) || !defined.insert((transfer, id)) {
                 continue;
             }
             let mut more = Vec::new();
             let definition = Definition {
                 contract: self.contract,
-                way,
+                transfer,
                 package: &self.name,
-                need: &mut |way, id| more.push((way, id)),
+                need: &mut |transfer, id| more.push((transfer, id)),
                 out: String::new(),
             };
             let text = definition.write(id);

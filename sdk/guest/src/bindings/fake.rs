@@ -79,7 +79,7 @@ pub struct LogLine {
     pub fields: Vec<(String, String)>,
 }
 
-/// Makes a host that of this thread. Panics if there is one.
+/// Makes the fake host of this thread. Panics if it has one.
 pub(crate) fn install() -> Rc<RefCell<Host>> {
     let host = Rc::<RefCell<Host>>::default();
     let former = CURRENT.replace(Some(host.clone()));
@@ -87,9 +87,9 @@ pub(crate) fn install() -> Rc<RefCell<Host>> {
     host
 }
 
-/// Notes that the host has run DEL of the IPAM plugin.
+/// Notes that weir has run DEL of the IPAM plugin.
 pub(crate) fn release_addresses() {
-    // What the plugin would not learn, nobody does.
+    // An error would not reach the plugin either.
     let _ = ipam::del();
 }
 

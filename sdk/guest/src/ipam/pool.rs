@@ -171,7 +171,7 @@ impl Pool {
 }
 
 /// How many addresses to try at a time: few at first, since the first is nearly always free, then more and more, since
-/// each time is a call of the host.
+/// each time is a call to weir.
 fn chunk_lengths() -> impl Iterator<Item = usize> {
     std::iter::successors(Some(16), |length| Some((length * 8).min(8192)))
 }

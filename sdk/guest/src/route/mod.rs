@@ -76,7 +76,7 @@ impl Route {
         }
     }
 
-    /// Leads over a link.
+    /// Goes through a link.
     #[must_use]
     pub fn over(self, link: impl AsLink) -> Self {
         Route {
@@ -85,8 +85,8 @@ impl Route {
         }
     }
 
-    /// Returns what of a route that the kernel listed leads over the link of that index: of one with next hops, those over
-    /// the link. None if nothing does.
+    /// Returns the part of a route from the kernel's list that goes through the link of that index: of a route with next
+    /// hops, those through the link. None if no part does.
     pub fn part_over(mut self, index: u32) -> Option<Self> {
         self.next_hops
             .retain(|hop| is_over(hop.link.as_ref(), index));

@@ -1,4 +1,4 @@
-//! One of the two kernels, and what is said of it.
+//! One of the two kernels, and its description in messages.
 
 use std::fmt::Debug;
 use std::thread;

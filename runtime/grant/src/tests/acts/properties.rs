@@ -71,7 +71,7 @@ fn operations(rounds: usize) -> Vec<Box<dyn Query>> {
                 .into_iter()
                 .map(|field| (field.name.to_owned(), value(field, choose())))
                 .collect();
-            all.extend(by_name(known.asked_as, &given).ok());
+            all.extend(by_name(known.query_name, &given).ok());
         }
     }
     all

@@ -409,7 +409,7 @@ mod tests {
         );
         let first = &less.table.entries[0];
         assert_eq!(less.table.led_to(first).expect("a chain"), "CNI-B");
-        // The kernel reads the same of it.
+        // The kernel reads it in the same way.
         let again = less
             .table
             .without(&traces("CNI-B"))

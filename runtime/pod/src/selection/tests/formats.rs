@@ -140,7 +140,7 @@ fn npwg_4_1_2_what_is_no_json_list_fails_the_pod() {
 }
 
 #[test]
-fn npwg_4_1_2_1_keys_with_a_period_are_somebody_elses() {
+fn npwg_4_1_2_1_keys_with_a_period_belong_to_others() {
     let keys = json!({ "org.foo.bar.key-name": { "any": 1 }, "ips.old": "x", ".": null });
     assert!(selected(&with(keys)).notes.is_empty());
 }

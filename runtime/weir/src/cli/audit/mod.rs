@@ -277,7 +277,7 @@ fn write_page(page: &str, target: &Path) -> Result<()> {
 /// A record, with what its operation does.
 #[skip_serializing_none]
 #[derive(Serialize)]
-struct Told<'a> {
+struct RecordWithAct<'a> {
     #[serde(flatten)]
     record: &'a Record,
     /// In words.
@@ -287,7 +287,7 @@ struct Told<'a> {
     closest: Option<()>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> RecordWithAct<'a> {
     fn of(record: &'a Record) -> Self {
         Self {
             record,
@@ -333,7 +333,7 @@ impl Printer {
 
     fn print(&mut self, record: &Record) -> io::Result<()> {
         let line = match self.form {
-            Form::Json => escape(serde_json::to_string(&Told::of(record))?),
+            Form::Json => escape(serde_json::to_string(&RecordWithAct::of(record))?),
             Form::Ecs => escape(ecs::document(record).to_string()),
             Form::Sentence { arguments } => text::sentence(record, arguments),
         };

@@ -53,8 +53,8 @@ pub fn print(
     tally: &Tally,
     parts: &Parts<'_>,
 ) -> Result<()> {
-    let is_asked = |grant: &&Grant| grant.is_in_force() && filter.passes_plugin(grant.plugin());
-    let in_force = grants.iter().filter(is_asked);
+    let is_selected = |grant: &&Grant| grant.is_in_force() && filter.passes_plugin(grant.plugin());
+    let in_force = grants.iter().filter(is_selected);
     let unused = in_force.map(|grant| Unused::of(grant, grants, tally, parts));
     let unused: Vec<Unused> = unused.filter(Unused::is_broader).collect();
     format.print(&unused, |unused| {

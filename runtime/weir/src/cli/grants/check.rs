@@ -322,7 +322,7 @@ fn not_in_force(grant: &Grant) -> Option<Remark> {
     let because = grant.because.as_ref()?;
     let (weight, code) = match grant.state {
         State::Replaced => (Weight::Note, "replaced"),
-        State::Shadowed => (Weight::Warning, "never-effective"),
+        State::Shadowed => (Weight::Warning, "no-effect"),
         State::NoPlugin => (Weight::Warning, "no-plugin"),
         State::Damaged => (Weight::Warning, "damaged"),
         State::OtherDigest => (Weight::Warning, "other-digest"),

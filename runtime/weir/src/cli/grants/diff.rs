@@ -16,7 +16,7 @@ use weir_sandbox::{Origin, Sandbox, parse_grant};
 use super::document::wrapped;
 use super::grant_state::{self, Grant};
 use super::show_error;
-use crate::cli::component::{self, Named};
+use crate::cli::component::{self, ComponentArgument};
 use crate::cli::output::{Answer, Format, print_line, say};
 use crate::cli::outside::refuse;
 use crate::cli::plugin::difference::{Difference as Versions, Version};
@@ -91,12 +91,12 @@ fn side(paths: &Paths, name: &str) -> Result<Side> {
         refuse(paths, plugin)?;
         return shipped(paths, plugin).map(|document| Side::Grant(Box::new(document)));
     }
-    let file = match Named::by(Path::new(name)) {
-        Named::Plugin(name) => {
+    let file = match ComponentArgument::by(Path::new(name)) {
+        ComponentArgument::Plugin(name) => {
             refuse(paths, name)?;
             return in_force(paths, name).map(|document| Side::Grant(Box::new(document)));
         }
-        Named::File(file) => file,
+        ComponentArgument::File(file) => file,
     };
     let bytes = component::read(file)?;
     if bytes.starts_with(WEBASSEMBLY) {
@@ -185,13 +185,13 @@ pub fn print(difference: &Difference) {
         ("It can do less of this", "still", impossible, part),
         ("It can no longer", "", impossible, whole),
         (
-            "It is not certain whether more or the same of this is allowed",
+            "It may be able to do more of this, which is not certain",
             "so far",
             possible,
             uncertain,
         ),
         (
-            "It is not certain whether less or the same of this is allowed",
+            "It may be able to do less of this, which is not certain",
             "still",
             impossible,
             uncertain,

@@ -146,7 +146,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     if arguments.record {
         return explain_records(arguments, &documents, &listed);
     }
-    let question = asked(arguments, listed)?;
+    let question = question_of(arguments, listed)?;
     documents.know(paths, &question.plugin)?;
     if let Some(network) = &arguments.network {
         node_networks::report_unknown(paths, network);
@@ -229,7 +229,7 @@ fn interfaces(record: &Record) -> Vec<String> {
     names
 }
 
-fn asked(arguments: &Arguments, host_interfaces: HostInterfaces) -> Result<Question> {
+fn question_of(arguments: &Arguments, host_interfaces: HostInterfaces) -> Result<Question> {
     let operation = arguments.operation.as_deref().unwrap_or_default();
     let fields = fields(&arguments.fields)?;
     let operation = by_name(operation, &fields).map_err(|why| anyhow!(why))?;
@@ -295,7 +295,7 @@ impl Documents {
                 ..Explanation::new(question)
             }
             .by_document(loaded, question),
-            Self::Node(grants) => match asked_for(grants, question) {
+            Self::Node(grants) => match deciding_grant(grants, question) {
                 Ok(grant) => Explanation::by_grant(grant, question),
                 Err(why) => Explanation {
                     because: Some(why),
@@ -312,7 +312,7 @@ fn uncovered(document: &Document, question: &Question) -> Option<String> {
     (!is_covered).then(|| format!("it does not cover the network `{network}`"))
 }
 
-fn asked_for<'a>(grants: &'a [Grant], question: &Question) -> Result<&'a Grant, String> {
+fn deciding_grant<'a>(grants: &'a [Grant], question: &Question) -> Result<&'a Grant, String> {
     let (plugin, network) = (&question.plugin, question.network.as_deref());
     let decided = grant_state::applying(grants, plugin, network);
     decided.map_err(|undecided| match (undecided, network) {

@@ -65,7 +65,7 @@ impl State {
     }
 
     /// Whether it decides on some network, even if it does not let the plugin run.
-    pub fn is_asked(self) -> bool {
+    pub fn decides(self) -> bool {
         !matches!(self, Self::Replaced | Self::Shadowed | Self::NoNetwork)
     }
 }

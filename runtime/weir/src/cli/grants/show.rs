@@ -57,7 +57,7 @@ struct Shown {
     network: Option<String>,
     /// For tenants; none without such a section, and of one network.
     tenants: Option<ForTenants>,
-    /// What pods may ask for on the network, if that is one of the node's own.
+    /// What pods may request on the network, if that is one of the node's own.
     pods: Option<Vec<Request>>,
     not_allowed: Vec<Capability>,
     limits: Vec<String>,
@@ -67,7 +67,7 @@ struct Shown {
 #[derive(Serialize)]
 struct ForTenants {
     allowed: Vec<Allowed>,
-    /// What pods may ask for on the node's own networks.
+    /// What pods may request on the node's own networks.
     pods: Vec<Request>,
 }
 
@@ -357,13 +357,13 @@ fn print_tenants(tenants: &ForTenants) {
 }
 
 fn print_pods(pods: &[Request], place: &str) {
-    let asked = pods.iter().map(|request| request.word().to_owned());
-    let asked: Vec<String> = asked.collect();
-    let text = if asked.is_empty() {
-        format!("{place}, a pod may ask nothing of it.")
+    let requests = pods.iter().map(|request| request.word().to_owned());
+    let requests: Vec<String> = requests.collect();
+    let text = if requests.is_empty() {
+        format!("{place}, a pod may request nothing.")
     } else {
-        let asked = joined(asked, "and");
-        format!("{place}, a pod may ask it for {asked}.")
+        let requests = joined(requests, "and");
+        format!("{place}, a pod may request {requests}.")
     };
     print_line!();
     print_wrapped(&text, "  ");

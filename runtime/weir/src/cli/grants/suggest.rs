@@ -212,7 +212,7 @@ impl Collected {
         }
         self.networks.insert(record.subject.granted_as().to_owned());
         self.digest = record.subject.digest.parse().ok().or(self.digest.take());
-        let asked = (
+        let identity = (
             (
                 &record.subject.container_id,
                 &record.subject.ifname,
@@ -220,7 +220,7 @@ impl Collected {
             ),
             (&record.operation, record.arguments.to_string()),
         );
-        if self.seen.insert(self.hasher.hash_one(asked)) {
+        if self.seen.insert(self.hasher.hash_one(identity)) {
             self.distinct.push(Recorded {
                 invocation: Invocation {
                     host_interfaces: self.host_interfaces.clone(),
@@ -367,8 +367,10 @@ fn functions(reading: &ReadingFunctions) -> String {
 fn print_without_rule(all: &[WithoutRule]) {
     match all.len() {
         0 => return,
-        1 => print_line!("# No rule can allow 1 operation it asked for, which stays denied:"),
-        n => print_line!("# No rule can allow {n} operations it asked for, which stay denied:"),
+        1 => print_line!("# No rule can allow 1 operation that it requested, which stays denied:"),
+        n => {
+            print_line!("# No rule can allow {n} operations that it requested, which stay denied:")
+        }
     }
     for WithoutRule { need, because } in all.iter().take(MOST_WITHOUT_RULE) {
         say!("#   to {need}: {because}");

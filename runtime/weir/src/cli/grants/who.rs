@@ -89,7 +89,7 @@ struct Possible {
 }
 
 /// An operation, and the cases of the question about it.
-struct Asked {
+struct OperationQuery {
     operation: &'static str,
     cases: Vec<Case>,
 }
@@ -106,9 +106,9 @@ struct Rules<'a> {
 
 /// No if no plugin may.
 pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
-    let asked = match (&arguments.interface, &arguments.operation) {
+    let queries = match (&arguments.interface, &arguments.operation) {
         (Some(interface), _) => about_interface(interface, arguments.kind.as_deref())?,
-        (None, Some(operation)) => asked(operation, &fields(&arguments.fields)?)?,
+        (None, Some(operation)) => operation_queries(operation, &fields(&arguments.fields)?)?,
         (None, None) => bail!("expected an operation, or `--interface NAME`"),
     };
     let network = arguments.network.as_deref();
@@ -123,19 +123,19 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
             .map(|(from, rules)| own_rules(from, rules, network)),
     );
     let mut may: Vec<May> = Vec::new();
-    for Asked { operation, cases } in &asked {
+    for OperationQuery { operation, cases } in &queries {
         let of_rules = all.iter().map(|rules| rules.allow(operation, cases));
         let about = arguments.interface.as_deref();
         may.extend(of_rules.flatten().filter_map(|may| may.about(about)));
         may.extend(natives(paths, operation, network)?);
     }
-    let several = asked.len() > 1 || arguments.interface.is_some();
+    let several = queries.len() > 1 || arguments.interface.is_some();
     arguments.format.print(&may, |may| print(may, several))?;
     Ok((!may.is_empty()).into())
 }
 
 /// The operations of a name or of a glob. Errors: none has the name; a field does not belong to it; it needs no rule.
-fn asked(name: &str, given: &[(String, String)]) -> Result<Vec<Asked>> {
+fn operation_queries(name: &str, given: &[(String, String)]) -> Result<Vec<OperationQuery>> {
     if !is_glob(name) {
         let Some(operation) = names().into_iter().find(|known| *known == name) else {
             bail!(no_such(name));
@@ -149,7 +149,7 @@ fn asked(name: &str, given: &[(String, String)]) -> Result<Vec<Asked>> {
         if let Some(why) = cases.iter().find_map(Case::flaw) {
             bail!("weir itself refuses that, whatever a grant allows: {why}");
         }
-        return Ok(vec![Asked { operation, cases }]);
+        return Ok(vec![OperationQuery { operation, cases }]);
     }
     let matching = names().into_iter().filter(|known| globs_meet(name, known));
     let matching: Vec<&'static str> = matching.collect();
@@ -158,15 +158,15 @@ fn asked(name: &str, given: &[(String, String)]) -> Result<Vec<Asked>> {
     }
     // Most fields belong to some of them.
     let mut left_out: Vec<(&str, String)> = Vec::new();
-    let mut asked = Vec::new();
+    let mut queries = Vec::new();
     for operation in matching {
         match question(operation, given) {
-            Ok(cases) if needs_a_rule(&cases) => asked.push(Asked { operation, cases }),
+            Ok(cases) if needs_a_rule(&cases) => queries.push(OperationQuery { operation, cases }),
             Ok(_) => {}
             Err(error) => left_out.push((operation, error)),
         }
     }
-    match (asked.is_empty(), left_out.as_slice()) {
+    match (queries.is_empty(), left_out.as_slice()) {
         (true, [(_, why), ..]) => {
             bail!("no operation that matches `{name}` has all of these fields: {why}")
         }
@@ -178,18 +178,18 @@ fn asked(name: &str, given: &[(String, String)]) -> Result<Vec<Asked>> {
                 .map(|(operation, _)| (*operation).to_owned());
             let names = joined(names.collect(), "and");
             complain(&format!(
-                "not asked, because they do not have all of these fields: {names}"
+                "left out, because they do not have all of these fields: {names}"
             ));
         }
     }
-    Ok(asked)
+    Ok(queries)
 }
 
 /// Everything that changes an interface of the host, its addresses, routes, parameters and queues, or makes another one over
 /// it.
 ///
 /// Errors: the kind is not one that a link has.
-fn about_interface(interface: &str, kind: Option<&str>) -> Result<Vec<Asked>> {
+fn about_interface(interface: &str, kind: Option<&str>) -> Result<Vec<OperationQuery>> {
     let field = |key: String, value: &str| (key, value.to_owned());
     // As the operation's own link, and as a part of another one's settings.
     let as_link = |key: &str, prefix: &str| -> Vec<Field> {
@@ -220,7 +220,7 @@ fn about_interface(interface: &str, kind: Option<&str>) -> Result<Vec<Asked>> {
         as_link("name", "master."),
         parameter,
     ];
-    let mut asked: Vec<Asked> = Vec::new();
+    let mut queries: Vec<OperationQuery> = Vec::new();
     let mut why = None;
     for operation in names() {
         // A new link of that name is another one.
@@ -235,16 +235,16 @@ fn about_interface(interface: &str, kind: Option<&str>) -> Result<Vec<Asked>> {
         }
         all.retain(|case| !case.is_read());
         if needs_a_rule(&all) {
-            asked.push(Asked {
+            queries.push(OperationQuery {
                 operation,
                 cases: all,
             });
         }
     }
-    if asked.is_empty() {
+    if queries.is_empty() {
         bail!(why.unwrap_or_default());
     }
-    Ok(asked)
+    Ok(queries)
 }
 
 fn needs_a_rule(cases: &[Case]) -> bool {
@@ -293,7 +293,7 @@ fn rules_in_force<'a>(grants: &'a [Grant], network: Option<&str>) -> Vec<Rules<'
 fn decided_before(earlier: &[Grant], plugin: &str, globs: &[String]) -> Vec<String> {
     let earlier = earlier
         .iter()
-        .filter(|grant| grant.plugin() == plugin && grant.state.is_asked());
+        .filter(|grant| grant.plugin() == plugin && grant.state.decides());
     let mut decided: Vec<String> = earlier
         .flat_map(|grant| grant.loaded.document.networks())
         .collect();

@@ -48,7 +48,7 @@ impl Takeover {
     }
 
     /// Once Multus is set aside: takes over the pods that it has attached since, gives up those that it has detached, and
-    /// removes its files. Does nothing if nothing was begun.
+    /// removes its files. Does nothing if none has started.
     pub fn finish(&self) -> Result<()> {
         let Some(mut progress) = self.read()? else {
             return Ok(());
@@ -77,7 +77,7 @@ impl Takeover {
         weir_files::remove(file).with_context(|| format!("remove `{}`", file.display()))
     }
 
-    /// Whether one was begun and is not finished.
+    /// Whether one has started and not finished.
     pub fn is_unfinished(&self) -> bool {
         self.file.symlink_metadata().is_ok()
     }
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_pass_that_was_killed_is_carried_on() -> Result<()> {
         leaves(&["a", "b"], |node| {
-            let mut progress = node.takeover.read()?.expect("it is begun");
+            let mut progress = node.takeover.read()?.expect("it has started");
             progress.only_removal = true;
             node.takeover.write(&progress)?;
             node.detach("a");

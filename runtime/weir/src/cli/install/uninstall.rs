@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         check_configurations(&conf_dir, &arguments.conf_name)?;
         needed::check(&conf_dir, &arguments.conf_name, &arguments.bin_dir)?;
     }
-    // The lock keeps others from installing.
+    // The lock prevents an installation meanwhile.
     let bin_dir = BinDir::lock(&arguments.bin_dir)?;
     let mut handover = Handover::new(&paths, &arguments.bin_dir, arguments.force);
     handover.carry_out().context("nothing is uninstalled")?;

@@ -26,11 +26,11 @@ struct Shown {
     networks: Vec<String>,
     configuration: PathBuf,
     /// Those in weir's configuration.
-    pod_networks: Vec<Named>,
+    pod_networks: Vec<PodNetworkSummary>,
 }
 
 #[derive(Serialize)]
-struct Named {
+struct PodNetworkSummary {
     name: String,
     default: bool,
     interface: String,
@@ -50,14 +50,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         directory,
         networks,
         configuration: paths.configuration(),
-        pod_networks: settings.pod_networks.iter().map(named).collect(),
+        pod_networks: settings.pod_networks.iter().map(summary).collect(),
     };
     arguments.format.print(&shown, print)
 }
 
-fn named(network: &PodNetwork) -> Named {
+fn summary(network: &PodNetwork) -> PodNetworkSummary {
     let plugins = network.list.plugins.iter();
-    Named {
+    PodNetworkSummary {
         name: network.name().to_owned(),
         default: network.is_default,
         interface: match &network.interface {

@@ -7,23 +7,23 @@ use weir_cni::PluginConfig;
 use super::NetworkArguments;
 use crate::cli::output::show;
 
-/// The IPAM plugin that reports an exhausted range only if asked, since a runtime may regard the whole node as unusable.
+/// The IPAM plugin that reports an exhausted range only on request, since a runtime may regard the whole node as unusable.
 const IPAM: &str = "host-local";
 
-/// The key by which it is asked.
+/// The key that requests this report.
 const KEY: &str = "failStatusWhenExhausted";
 
-/// Runs STATUS, with the question about exhausted ranges.
+/// Runs STATUS, with a report of exhausted ranges.
 pub(super) fn run(arguments: &NetworkArguments) -> Result<()> {
     let directories = &arguments.directories;
     let list = directories.find(&arguments.network).map_err(show)?;
-    let plugins = list.plugins.iter().cloned().map(asked);
+    let plugins = list.plugins.iter().cloned().map(with_exhausted_reported);
     let plugins = plugins.collect::<Result<_, _>>().map_err(show)?;
     let network = directories.open(list.with_plugins(plugins), Map::new())?;
     network.status().map_err(show)
 }
 
-fn asked(plugin: PluginConfig) -> Result<PluginConfig, weir_cni::Error> {
+fn with_exhausted_reported(plugin: PluginConfig) -> Result<PluginConfig, weir_cni::Error> {
     if plugin.ipam_type() != Some(IPAM) {
         return Ok(plugin);
     }

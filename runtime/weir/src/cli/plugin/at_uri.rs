@@ -8,7 +8,7 @@ use weir_distribution::{Options, Reference, Registry, download};
 use weir_files::paths::open_lock;
 use weir_files::{Paths, file_trust};
 use weir_grant::document::Digest;
-use weir_sandbox::{Inspection, Place, Plugin, PluginUri, Provenance, Sandbox};
+use weir_sandbox::{Inspection, Plugin, PluginUri, Provenance, Sandbox, UriTarget};
 
 use super::arrival::Arrival;
 use super::artifact::check;
@@ -65,9 +65,9 @@ impl Found {
 
 /// What a URI leads to.
 pub fn get(sandbox: &Sandbox, uri: &PluginUri, options: Options) -> Result<Found> {
-    match uri.place() {
-        Place::File(file) => of_file(sandbox, file),
-        Place::Web(url) => {
+    match uri.target() {
+        UriTarget::File(file) => of_file(sandbox, file),
+        UriTarget::Web(url) => {
             let downloaded = download(url, &options)?;
             let arrival = Arrival {
                 bundles: Vec::from_iter(downloaded.signature),
@@ -75,7 +75,7 @@ pub fn get(sandbox: &Sandbox, uri: &PluginUri, options: Options) -> Result<Found
             };
             Found::of(sandbox, &downloaded.component, arrival)
         }
-        Place::Artifact(reference) => {
+        UriTarget::Artifact(reference) => {
             let reference: Reference = reference.parse()?;
             let registry = Registry::new(&reference, options)?;
             let artifact = registry.pull()?;

@@ -21,7 +21,7 @@ pub struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Made {
+struct WrittenComponent {
     component: PathBuf,
     /// In bytes.
     size: usize,
@@ -31,15 +31,19 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     let Arguments {
         module, component, ..
     } = arguments;
-    let made = weir_go::component(&read(module)?);
-    let made = made.with_context(|| format!("make a component of `{}`", module.display()))?;
-    settle(stage(component, &made)?, component, true)?;
-    let made = Made {
+    let bytes = weir_go::component(&read(module)?);
+    let bytes = bytes.with_context(|| format!("make a component of `{}`", module.display()))?;
+    settle(stage(component, &bytes)?, component, true)?;
+    let written = WrittenComponent {
         component: component.clone(),
-        size: made.len(),
+        size: bytes.len(),
     };
-    arguments.format.print(&made, |made| {
-        print_line!("wrote {}, {} bytes", made.component.display(), made.size);
+    arguments.format.print(&written, |written| {
+        print_line!(
+            "wrote {}, {} bytes",
+            written.component.display(),
+            written.size
+        );
     })?;
     Ok(Answer::Yes)
 }

@@ -31,12 +31,12 @@ pub struct Covering {
     pub origin: String,
     pub networks: Vec<String>,
     pub digest: Fit,
-    /// What the component asks for and the grant has no rule for: every use is denied.
+    /// What the component requests and the grant has no rule for: every use is denied.
     pub not_granted: Vec<Capability>,
     /// The functions of other capabilities whose verb is in no rule: every use is denied as well.
     pub functions_not_granted: Vec<Function>,
-    /// What the grant has rules for and the component does not ask for.
-    pub not_asked_for: Vec<Capability>,
+    /// What the grant has rules for and the component does not request.
+    pub not_requested: Vec<Capability>,
 }
 
 /// A function of the contract, and the verbs that it needs.
@@ -151,15 +151,15 @@ impl Covering {
         }
         if !self.not_granted.is_empty() {
             let words = capability_words(&self.not_granted);
-            remarks.push(format!("asked for and not granted: {words}"));
+            remarks.push(format!("requested and not granted: {words}"));
         }
         remarks.extend(self.functions_not_granted.iter().map(Function::remark));
-        if !self.not_asked_for.is_empty() {
-            let words = capability_words(&self.not_asked_for);
-            remarks.push(format!("granted and not asked for: {words}"));
+        if !self.not_requested.is_empty() {
+            let words = capability_words(&self.not_requested);
+            remarks.push(format!("granted and not requested: {words}"));
         }
         if remarks.is_empty() {
-            remarks.push("it has rules for all functions that are asked for".to_owned());
+            remarks.push("it has rules for all functions that it imports".to_owned());
         }
         remarks
     }
@@ -167,20 +167,20 @@ impl Covering {
 
 fn compare(grant: Loaded, component: &Inspection, is_built_in: bool) -> Covering {
     let spec = &grant.document.spec;
-    let asked = &component.imports.functions;
+    let requested = &component.imports.functions;
     let granted = |c: &Capability| spec.sections().any(|(_, granted)| granted.has(*c));
-    let not_asked_for = Capability::ALL
+    let not_requested = Capability::ALL
         .into_iter()
         // It needs no rule.
         .filter(|capability| *capability != Capability::Log)
-        .filter(|capability| granted(capability) && !asked.contains_key(capability));
+        .filter(|capability| granted(capability) && !requested.contains_key(capability));
     Covering {
         digest: Fit::of(&grant.document, &component.digest, is_built_in),
         functions_not_granted: not_granted(&component.imports, spec),
         not_granted: (component.imports.capabilities())
             .filter(|c| !granted(c))
             .collect(),
-        not_asked_for: not_asked_for.collect(),
+        not_requested: not_requested.collect(),
         networks: grant.document.networks().collect(),
         name: grant.document.metadata.name,
         origin: grant.origin.to_string(),
@@ -190,7 +190,7 @@ fn compare(grant: Loaded, component: &Inspection, is_built_in: bool) -> Covering
 /// Returns the functions whose verb is in no rule, of capabilities that have rules.
 pub fn not_granted(imports: &Imports, granted: &Spec) -> Vec<Function> {
     let mut functions = Vec::new();
-    for (capability, asked) in &imports.functions {
+    for (capability, imported) in &imports.functions {
         let sections = granted.sections();
         let rules: Vec<RuleFields> = sections
             .flat_map(|(_, capabilities)| rules_of(capabilities, *capability))
@@ -199,7 +199,7 @@ pub fn not_granted(imports: &Imports, granted: &Spec) -> Vec<Function> {
         if rules.is_empty() {
             continue;
         }
-        for function in asked {
+        for function in imported {
             let further = function::further_verbs(*capability, function).iter();
             let mut needed = vec![function::verbs(*capability, function)];
             needed.extend(further.map(|verb| vec![*verb]));

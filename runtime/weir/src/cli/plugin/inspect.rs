@@ -13,7 +13,7 @@ use weir_grant::size::Exact;
 use weir_sandbox::{About, Inspection, Refused, Sandbox, codes, read_grant};
 
 use super::coverage::Coverage;
-use crate::cli::component::{self, Named, name_of};
+use crate::cli::component::{self, ComponentArgument, name_of};
 use crate::cli::output::{Answer, Format, print_line, print_list, say, show};
 use crate::cli::outside::refuse;
 
@@ -100,8 +100,8 @@ struct Inspected {
 }
 
 fn inspect(sandbox: &Sandbox, plugin: &Path) -> Result<Inspected> {
-    match Named::by(plugin) {
-        Named::Plugin(name) => {
+    match ComponentArgument::by(plugin) {
+        ComponentArgument::Plugin(name) => {
             refuse(sandbox.paths(), name)?;
             let plugin = sandbox.catalogue().find(name).map_err(show)?;
             let component = plugin.component().map_err(show)?;
@@ -116,7 +116,7 @@ fn inspect(sandbox: &Sandbox, plugin: &Path) -> Result<Inspected> {
                 damage,
             })
         }
-        Named::File(file) => Ok(Inspected {
+        ComponentArgument::File(file) => Ok(Inspected {
             inspection: component::inspect(sandbox, file, &component::read(file)?)?,
             known_as: None,
             damage: None,

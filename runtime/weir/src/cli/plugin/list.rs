@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_with::skip_serializing_none;
 use weir_cni::Error;
 use weir_grant::document::Digest;
-use weir_sandbox::{Kept, Listed, Loaded, Plugin, Provenance, Sandbox, survey_grants};
+use weir_sandbox::{KeptVersion, Listed, Loaded, Plugin, Provenance, Sandbox, survey_grants};
 
 use crate::cli::number::counted;
 use crate::cli::output::{Answer, Format, say};
@@ -79,7 +79,7 @@ fn granted(sandbox: &Sandbox) -> Vec<Grant> {
 fn line(sandbox: &Sandbox, listed: Listed, grants: &[Grant]) -> Line {
     let own = grants.iter().filter(|grant| grant.plugin == listed.name);
     let (of_kept, own): (Vec<&Grant>, Vec<&Grant>) = own.partition(|grant| {
-        let mut kept = listed.kept.iter();
+        let mut kept = listed.kept_versions.iter();
         kept.any(|kept| grant.digest.as_ref() == Some(&kept.digest))
     });
     let whole = listed.plugin.and_then(|plugin| whole(sandbox, plugin));
@@ -90,13 +90,13 @@ fn line(sandbox: &Sandbox, listed: Listed, grants: &[Grant]) -> Line {
         built_in: whole.as_ref().is_ok_and(Plugin::is_built_in),
         digest: whole.as_ref().ok().map(|plugin| plugin.digest.to_string()),
         error: whole.err().map(|e| text_of(&e)),
-        kept: (listed.kept.into_iter())
+        kept: (listed.kept_versions.into_iter())
             .map(|kept| kept_line(sandbox, kept, &of_kept))
             .collect(),
     }
 }
 
-fn kept_line(sandbox: &Sandbox, kept: Kept, grants: &[&Grant]) -> KeptLine {
+fn kept_line(sandbox: &Sandbox, kept: KeptVersion, grants: &[&Grant]) -> KeptLine {
     let whole = kept.plugin.and_then(|plugin| whole(sandbox, plugin));
     let own = grants
         .iter()

@@ -250,7 +250,7 @@ fn added_by_rules(
     let after = rules_of(second, capability);
     let new = after.iter().flat_map(RuleFields::split).filter(is_new);
     let others = rules_of(first, capability);
-    // Distinguishes parts of which the other grant allows nothing from those of which it allows some.
+    // Distinguishes parts that the other grant does not allow at all from those that it allows in part.
     let mut alike: BTreeMap<(Reverse<bool>, bool), Vec<New>> = BTreeMap::new();
     for part in new {
         let common = others

@@ -198,12 +198,12 @@ fn what_a_comparison_calls_wholly_new_was_not_allowed() {
 }
 
 #[test]
-fn a_rule_that_is_never_effective_can_be_taken_out() {
+fn a_rule_with_no_effect_can_be_taken_out() {
     each_try(|chance, capability| {
         let rules = rules(chance, capability);
         let whole = capabilities(&rules).expect("rules");
         let covered = remarks(&document(&whole), true).into_iter().find(|remark| {
-            remark.code == "never-effective" && remark.text.ends_with("allows all that it allows")
+            remark.code == "no-effect" && remark.text.ends_with("allows all that it allows")
         });
         let name = covered.and_then(|remark| remark.rule);
         let Some(index) =

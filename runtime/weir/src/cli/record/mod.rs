@@ -89,7 +89,7 @@ pub struct Record {
     pub requirement: Option<String>,
     /// For a denial, the closest rule, and the field that did not match.
     pub closest: Option<Closest>,
-    /// `ok`, the kernel's error, or what the plugin was told instead. None if the invocation was killed before.
+    /// `ok`, the kernel's error, or the answer that the plugin got instead. None if the invocation was killed before.
     #[serialize_always]
     pub answer: Option<String>,
     pub microseconds: Option<u64>,
@@ -124,7 +124,7 @@ impl Record {
         Some(if denied.is_said_by(answer) {
             denied.to_string()
         } else {
-            format!("{denied}; the plugin was told: {answer}")
+            format!("{denied}; the plugin got: {answer}")
         })
     }
 

@@ -10,11 +10,11 @@ use ipnet::IpNet;
 
 use super::Call;
 use super::error::{EEXIST, ENETUNREACH, ESRCH, Result, error, refuse};
-use super::state::{Hop, Network, Way, network as read_network};
+use super::state::{Hop, Network, RouteEntry, network as read_network};
 use crate::bindings::OperationError;
 use crate::bindings::weir::cni::route::{Filter, NextHop, Route};
 use crate::bindings::weir::cni::types::{ErrorCode, IpAddress, IpFamily, LinkReference, Namespace};
-use resolve::{asked, resolve};
+use resolve::{resolve, with_indexes};
 
 pub(super) use of_address::{is_secondary, of_gone_address, of_link_up, of_new_address};
 
@@ -29,8 +29,8 @@ pub(super) const HOST: u8 = 254;
 pub fn add(namespace: Namespace, route: &Route) -> Result<()> {
     changing("route.add", namespace, route).run(|machine| {
         let network = machine.network(namespace)?;
-        let new = resolve(network, asked(network, route)?)?;
-        let like = network.routes.iter().position(|way| is_like(way, &new));
+        let new = resolve(network, with_indexes(network, route)?)?;
+        let like = network.routes.iter().position(|entry| is_like(entry, &new));
         match like {
             Some(_) if namespace == Namespace::Host || network.routes.contains(&new) => {
                 refuse(EEXIST)
@@ -56,8 +56,8 @@ pub fn add(namespace: Namespace, route: &Route) -> Result<()> {
 pub fn replace(namespace: Namespace, route: &Route) -> Result<()> {
     changing("route.replace", namespace, route).run(|machine| {
         let network = machine.network(namespace)?;
-        let new = resolve(network, asked(network, route)?)?;
-        match network.routes.iter_mut().find(|way| is_like(way, &new)) {
+        let new = resolve(network, with_indexes(network, route)?)?;
+        match network.routes.iter_mut().find(|entry| is_like(entry, &new)) {
             Some(like) => *like = new,
             None => insert(network, new),
         }
@@ -69,8 +69,11 @@ pub fn replace(namespace: Namespace, route: &Route) -> Result<()> {
 pub fn delete(namespace: Namespace, route: &Route) -> Result<()> {
     changing("route.delete", namespace, route).run(|machine| {
         let network = machine.network(namespace)?;
-        let wanted = asked(network, route)?;
-        let at = network.routes.iter().position(|way| is_meant(way, &wanted));
+        let wanted = with_indexes(network, route)?;
+        let at = network
+            .routes
+            .iter()
+            .position(|entry| is_meant(entry, &wanted));
         network.routes.remove(at.ok_or(ESRCH)?);
         Ok(())
     })
@@ -82,9 +85,10 @@ pub fn list(namespace: Namespace, filter: &Filter) -> Result<Vec<Route>> {
     Call::of("route.list").within(namespace).run(|machine| {
         let network = machine.look(namespace)?;
         let selected = Selected::read(network, namespace, filter)?;
-        let ways = network.routes.iter().filter(|way| selected.has(way));
-        let (ipv4, ipv6): (Vec<&Way>, Vec<&Way>) = ways.partition(|way| !way.is_ipv6());
-        Ok(ipv4.into_iter().chain(ipv6).map(told).collect())
+        let entries = network.routes.iter().filter(|entry| selected.has(entry));
+        let (ipv4, ipv6): (Vec<&RouteEntry>, Vec<&RouteEntry>) =
+            entries.partition(|entry| !entry.is_ipv6());
+        Ok(ipv4.into_iter().chain(ipv6).map(as_listed).collect())
     })
 }
 
@@ -95,7 +99,7 @@ pub fn get(namespace: Namespace, to: IpAddress) -> Result<Route> {
         .with(to)
         .run(|machine| {
             let network = machine.look(namespace)?;
-            let found = look_up(network, to).map(|way| told(&answer(network, way, to)));
+            let found = look_up(network, to).map(|entry| as_listed(&answer(network, entry, to)));
             found.ok_or_else(|| OperationError {
                 code: ErrorCode::NotFound,
                 ..ENETUNREACH.into()
@@ -121,10 +125,10 @@ fn changing<'a>(function: &'static str, namespace: Namespace, route: &'a Route) 
 }
 
 /// Puts a route behind those of its destination that the kernel prefers.
-fn insert(network: &mut Network, new: Way) {
-    let is_behind = |way: &Way| {
-        (way.destination, way.table) == (new.destination, new.table)
-            && way.priority.unwrap_or(0) > new.priority.unwrap_or(0)
+fn insert(network: &mut Network, new: RouteEntry) {
+    let is_behind = |entry: &RouteEntry| {
+        (entry.destination, entry.table) == (new.destination, new.table)
+            && entry.priority.unwrap_or(0) > new.priority.unwrap_or(0)
     };
     let at = network.routes.iter().position(is_behind);
     network
@@ -133,13 +137,13 @@ fn insert(network: &mut Network, new: Way) {
 }
 
 /// Whether one takes the other's place.
-fn is_like(one: &Way, other: &Way) -> bool {
-    let place = |way: &Way| (way.destination, way.table, way.priority.unwrap_or(0));
+fn is_like(one: &RouteEntry, other: &RouteEntry) -> bool {
+    let place = |entry: &RouteEntry| (entry.destination, entry.table, entry.priority.unwrap_or(0));
     place(one) == place(other)
 }
 
 /// Whether a route is one to remove: what is left out matches any.
-fn is_meant(there: &Way, wanted: &Way) -> bool {
+fn is_meant(there: &RouteEntry, wanted: &RouteEntry) -> bool {
     fn is_it<T: PartialEq>(wanted: Option<T>, there: Option<T>) -> bool {
         wanted.is_none() || wanted == there
     }
@@ -158,10 +162,10 @@ fn is_meant(there: &Way, wanted: &Way) -> bool {
 /// Removes the routes over a link that go when it is set down. Those to its own IPv4 addresses stay.
 pub(super) fn drop_of_link(network: &mut Network, index: u32) {
     use crate::bindings::weir::cni::route::RouteKind;
-    let stays = |way: &Way| way.kind == RouteKind::Local && !way.is_ipv6();
+    let stays = |entry: &RouteEntry| entry.kind == RouteKind::Local && !entry.is_ipv6();
     network
         .routes
-        .retain(|way| !way.is_over(index) || stays(way));
+        .retain(|entry| !entry.is_over(index) || stays(entry));
 }
 
 /// A filter of a list.
@@ -186,55 +190,56 @@ impl Selected {
         })
     }
 
-    fn has(&self, way: &Way) -> bool {
-        let by = |gateway| way.hops().any(|hop| hop.gateway == Some(gateway));
-        let family = IpFamily::of(way.destination.addr());
+    fn has(&self, entry: &RouteEntry) -> bool {
+        let by = |gateway| entry.hops().any(|hop| hop.gateway == Some(gateway));
+        let family = IpFamily::of(entry.destination.addr());
         self.family.is_none_or(|wanted| wanted == family)
-            && self.destination.is_none_or(|to| to == way.destination)
-            && self.link.is_none_or(|link| way.is_over(link))
+            && self.destination.is_none_or(|to| to == entry.destination)
+            && self.link.is_none_or(|link| entry.is_over(link))
             && self.gateway.is_none_or(by)
-            && self.table.is_none_or(|table| table == way.table)
+            && self.table.is_none_or(|table| table == entry.table)
     }
 }
 
 /// The route that is taken: of the own addresses first, then the one with the longest prefix, and of these the first.
-fn look_up(network: &Network, to: IpAddr) -> Option<&Way> {
+fn look_up(network: &Network, to: IpAddr) -> Option<&RouteEntry> {
     [LOCAL_TABLE, MAIN_TABLE].into_iter().find_map(|table| {
-        let ways = network.routes.iter().rev();
-        let ways = ways.filter(|way| way.table == table && way.destination.contains(&to));
-        ways.max_by_key(|way| way.destination.prefix_len())
+        let entries = network.routes.iter().rev();
+        let entries =
+            entries.filter(|entry| entry.table == table && entry.destination.contains(&to));
+        entries.max_by_key(|entry| entry.destination.prefix_len())
     })
 }
 
 /// The route as a look-up returns it, with its source address.
-fn answer(network: &Network, way: &Way, to: IpAddr) -> Way {
-    let own = network.addresses_of(way.hop.link.unwrap_or_default());
+fn answer(network: &Network, entry: &RouteEntry, to: IpAddr) -> RouteEntry {
+    let own = network.addresses_of(entry.hop.link.unwrap_or_default());
     let mut own = own.map(|held| held.address.addr());
-    Way {
+    RouteEntry {
         destination: IpNet::from(to),
-        source: way
+        source: entry
             .source
             .or_else(|| own.find(|own| own.is_ipv4() == to.is_ipv4())),
         scope: Some(UNIVERSE),
-        ..way.clone()
+        ..entry.clone()
     }
 }
 
-fn told(way: &Way) -> Route {
+fn as_listed(entry: &RouteEntry) -> Route {
     Route {
-        destination: way.destination.into(),
-        gateway: way.hop.gateway.map(Into::into),
-        link: way.hop.link.map(LinkReference::Index),
-        source: way.source.map(Into::into),
-        table: Some(way.table),
-        scope: way.scope,
-        priority: way.priority,
-        mtu: way.metrics.mtu,
-        advmss: way.metrics.advmss,
-        protocol: way.protocol,
-        kind: way.kind,
-        on_link: way.hop.on_link,
-        next_hops: way.next_hops.iter().map(next_hop).collect(),
+        destination: entry.destination.into(),
+        gateway: entry.hop.gateway.map(Into::into),
+        link: entry.hop.link.map(LinkReference::Index),
+        source: entry.source.map(Into::into),
+        table: Some(entry.table),
+        scope: entry.scope,
+        priority: entry.priority,
+        mtu: entry.metrics.mtu,
+        advmss: entry.metrics.advmss,
+        protocol: entry.protocol,
+        kind: entry.kind,
+        on_link: entry.hop.on_link,
+        next_hops: entry.next_hops.iter().map(next_hop).collect(),
     }
 }
 

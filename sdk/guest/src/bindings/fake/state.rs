@@ -68,7 +68,7 @@ pub(crate) struct Network {
     pub links: Vec<Device>,
     pub addresses: Vec<LinkAddress>,
     /// Those of one destination in the order in which the kernel looks at them.
-    pub routes: Vec<Way>,
+    pub routes: Vec<RouteEntry>,
     /// Each family's in the order in which the kernel looks at them.
     pub policy_rules: Vec<Rule>,
     /// Each with the index of its link.
@@ -100,7 +100,7 @@ pub(crate) struct LinkAddress {
 
 /// A route.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Way {
+pub(crate) struct RouteEntry {
     pub destination: IpNet,
     pub table: u32,
     pub priority: Option<u32>,
@@ -260,10 +260,10 @@ impl Network {
     }
 }
 
-impl Way {
+impl RouteEntry {
     /// A unicast route with nothing else.
     pub(super) fn new(destination: IpNet) -> Self {
-        Way {
+        RouteEntry {
             destination,
             table: 254,
             priority: None,
@@ -287,7 +287,7 @@ impl Way {
         std::iter::once(&self.hop).chain(further)
     }
 
-    /// Whether it leads over a link, alone or as one of several ways.
+    /// Whether it goes through a link, alone or as one of several next hops.
     pub(super) fn is_over(&self, index: u32) -> bool {
         self.hops().any(|hop| hop.link == Some(index))
     }

@@ -136,7 +136,7 @@ impl Transaction {
         })
     }
 
-    /// Keeps what was done since the store was opened or last committed. When the invocation's `add` fails, the host
+    /// Keeps what was done since the store was opened or last committed. When the invocation's `add` fails, weir
     /// undoes it nevertheless.
     pub fn commit(&self) -> Result<()> {
         Call::of("store.commit").run(|machine| {

@@ -3,7 +3,7 @@
 //! SDK's types, which would not let it say everything.
 
 mod act;
-mod asked;
+mod input;
 mod order;
 
 use std::collections::BTreeMap;
@@ -16,10 +16,10 @@ use weir_sdk::bindings::weir::cni::cni::{
 use weir_sdk::bindings::weir::cni::log::{self, Level};
 
 use act::Hand;
-use asked::Asked;
+use input::CommandInput;
 use order::{Order, Orders};
 
-/// So many characters of an answer are told.
+/// So many characters of an answer are logged.
 const MOST_SAID: usize = 500;
 
 /// The plugin.
@@ -27,7 +27,7 @@ pub struct Puppet;
 
 impl Guest for Puppet {
     fn add(request: Request) -> Result<AttachmentResult, Failure> {
-        let mark = obey(&Asked::of("ADD", &request))?;
+        let mark = obey(&CommandInput::of("ADD", &request))?;
         if mark.is_empty() {
             return Ok(nothing());
         }
@@ -37,26 +37,26 @@ impl Guest for Puppet {
     }
 
     fn del(request: Request) -> Result<(), Failure> {
-        obey(&Asked::of("DEL", &request)).map(drop)
+        obey(&CommandInput::of("DEL", &request)).map(drop)
     }
 
     fn check(request: Request) -> Result<(), Failure> {
-        obey(&Asked::of("CHECK", &request)).map(drop)
+        obey(&CommandInput::of("CHECK", &request)).map(drop)
     }
 
     fn status(request: StatusRequest) -> Result<(), Failure> {
-        obey(&Asked::of_status(&request)).map(drop)
+        obey(&CommandInput::of_status(&request)).map(drop)
     }
 
     fn gc(request: GcRequest) -> Result<(), Failure> {
-        obey(&Asked::of_gc(&request)).map(drop)
+        obey(&CommandInput::of_gc(&request)).map(drop)
     }
 
     fn version() -> About {
         About {
             name: "puppet".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            description: "does what it is told".to_owned(),
+            description: "carries out the orders of its configuration".to_owned(),
         }
     }
 }
@@ -66,14 +66,14 @@ fn nothing() -> AttachmentResult {
 }
 
 /// Carries the orders out. Returns the mark that ADD is to leave.
-fn obey(asked: &Asked) -> Result<String, Failure> {
+fn obey(input: &CommandInput) -> Result<String, Failure> {
     let orders: Orders =
-        serde_json::from_str(&asked.config).map_err(|e| failure(100, e.to_string()))?;
+        serde_json::from_str(&input.config).map_err(|e| failure(100, e.to_string()))?;
     let mut hand = Hand::default();
     for order in &orders.orders {
-        carry_out(&mut hand, order, asked);
+        carry_out(&mut hand, order, input);
     }
-    let ends = orders.only.is_empty() || orders.only == asked.command;
+    let ends = orders.only.is_empty() || orders.only == input.command;
     match orders.end.as_str() {
         "" => Ok(orders.mark),
         _ if !ends => Ok(orders.mark),
@@ -83,10 +83,10 @@ fn obey(asked: &Asked) -> Result<String, Failure> {
 }
 
 /// As often as it says; what was answered is logged once for each answer.
-fn carry_out(hand: &mut Hand, order: &Order, asked: &Asked) {
+fn carry_out(hand: &mut Hand, order: &Order, input: &CommandInput) {
     let mut answers: BTreeMap<String, (u64, String)> = BTreeMap::new();
     for _ in 0..order.times.max(1) {
-        let acted = match asked.say(&order.function) {
+        let acted = match input.say(&order.function) {
             Some(said) => Ok(said),
             None => hand.act(order),
         };

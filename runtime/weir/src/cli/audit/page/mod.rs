@@ -123,13 +123,13 @@ impl Plugin<'_> {
 impl<'a> Subject<'a> {
     fn plugins(&'a self) -> Vec<Plugin<'a>> {
         let all = self.grants.as_deref().unwrap_or_default();
-        let asked = || all.iter().filter(|grant| grant.state.is_asked());
-        let granted = asked().map(Grant::plugin);
+        let deciding = || all.iter().filter(|grant| grant.state.decides());
+        let granted = deciding().map(Grant::plugin);
         let counted = self.tally.plugins.keys().map(String::as_str);
         let names: BTreeSet<&str> = granted.chain(counted).collect();
         let plugin = |name: &'a str| Plugin {
             name,
-            grants: asked().filter(|grant| grant.plugin() == name).collect(),
+            grants: deciding().filter(|grant| grant.plugin() == name).collect(),
             all,
             tally: self.tally.plugins.get(name),
         };

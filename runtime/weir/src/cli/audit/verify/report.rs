@@ -25,7 +25,7 @@ pub struct Report {
     /// Who gets a copy of this node's log.
     pub forward: Forward,
     pub findings: Vec<Finding>,
-    /// What is no finding, but good to know.
+    /// What is not a finding, but good to know.
     pub remarks: Vec<String>,
 }
 
@@ -224,7 +224,7 @@ impl Report {
         Some(format!("intact: {checked}{before}; {end}"))
     }
 
-    /// The chain line with which the files begin, of which nothing before was checked. 0 if that is the beginning of the chain.
+    /// The chain line with which the files begin; nothing before it was checked. 0 if that is the beginning of the chain.
     pub fn before(&self) -> u64 {
         self.chained.first.unwrap_or(0)
     }

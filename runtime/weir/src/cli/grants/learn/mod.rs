@@ -22,7 +22,7 @@ pub use self::store_paths::StorePaths;
 pub use self::trial::{MOST_ROUNDS, everything};
 use self::trial::{Outcome, Participant, Trial};
 use super::show_error;
-use crate::cli::component::{Named, inspect, name_of, read};
+use crate::cli::component::{ComponentArgument, inspect, name_of, read};
 use crate::cli::config::{capability_args, read_network};
 use crate::cli::output::{Answer, StandardOutput, complain};
 use crate::cli::outside::refuse;
@@ -91,16 +91,16 @@ fn tell(outcome: &Outcome, denied: &BTreeSet<String>) -> Answer {
 
 /// The named plugin. The component in a file must be a plugin.
 fn learner(paths: &Paths, arguments: &Arguments) -> Result<Learner> {
-    let file = match (Named::by(&arguments.plugin), &arguments.name) {
-        (Named::File(file), _) => file,
-        (Named::Plugin(name), None) => {
+    let file = match (ComponentArgument::by(&arguments.plugin), &arguments.name) {
+        (ComponentArgument::File(file), _) => file,
+        (ComponentArgument::Plugin(name), None) => {
             refuse(paths, name)?;
             return Ok(Learner {
                 name: name.to_owned(),
                 component: None,
             });
         }
-        (Named::Plugin(plugin), Some(_)) => {
+        (ComponentArgument::Plugin(plugin), Some(_)) => {
             bail!("`{plugin}` is not a file; use --name to name an installed plugin")
         }
     };

@@ -12,7 +12,7 @@ use weir_cni::PluginConfig;
 use weir_files::Paths;
 use weir_host::printable;
 use weir_kernel::firewall::masquerade_chain;
-use weir_network::{NativeCall, Successor, Surroundings};
+use weir_network::{NativeCall, Successor, ToolEnvironment};
 use weir_sandbox::Sandbox;
 
 use super::attached::Attached;
@@ -37,7 +37,7 @@ impl Masquerade {
     pub fn find(
         configs: &[PluginConfig],
         networks: Vec<IpNet>,
-        around: &Surroundings,
+        tools: &ToolEnvironment,
         paths: &Paths,
     ) -> Result<Self> {
         let backend = |config: &PluginConfig| config.as_map().get("ipMasqBackend").cloned();
@@ -49,7 +49,7 @@ impl Masquerade {
         }
         let config = configs.first().cloned();
         let needed = |name, is_needed: bool| {
-            let found = is_needed.then(|| find(name, around, paths));
+            let found = is_needed.then(|| find(name, tools, paths));
             found.transpose()
         };
         let is_ipv4 = |network: &IpNet| network.addr().is_ipv4();
@@ -66,7 +66,7 @@ impl Masquerade {
         &self,
         attached: &Attached,
         sandbox: &Arc<Sandbox>,
-        around: &Surroundings,
+        tools: &ToolEnvironment,
     ) -> Result<()> {
         for network in &self.networks {
             let program = if network.addr().is_ipv4() {
@@ -79,8 +79,8 @@ impl Masquerade {
                     .as_ref()
                     .ok_or_else(|| anyhow!("no iptables for {network}"))?,
                 sandbox,
-                around,
-                asked: attached.add(&self.config),
+                tools,
+                native_call: attached.add(&self.config),
             };
             run.make(attached, network)?;
         }
@@ -88,10 +88,10 @@ impl Masquerade {
     }
 }
 
-fn find(name: &str, around: &Surroundings, paths: &Paths) -> Result<Successor> {
-    let mut places = std::env::split_paths(&around.search).map(|directory| directory.join(name));
+fn find(name: &str, tools: &ToolEnvironment, paths: &Paths) -> Result<Successor> {
+    let mut places = std::env::split_paths(&tools.search).map(|directory| directory.join(name));
     let Some(place) = places.find(|place: &PathBuf| place.is_file()) else {
-        bail!("no `{name}` in PATH ({})", around.search);
+        bail!("no `{name}` in PATH ({})", tools.search);
     };
     open_program(name, &place, paths)
 }
@@ -100,8 +100,8 @@ fn find(name: &str, around: &Surroundings, paths: &Paths) -> Result<Successor> {
 struct Run<'a> {
     program: &'a Successor,
     sandbox: &'a Arc<Sandbox>,
-    around: &'a Surroundings,
-    asked: NativeCall<'a>,
+    tools: &'a ToolEnvironment,
+    native_call: NativeCall<'a>,
 }
 
 impl Run<'_> {
@@ -150,7 +150,7 @@ impl Run<'_> {
         let arguments = arguments.into_iter().map(str::to_owned).collect();
         let ended = self
             .program
-            .tool(self.sandbox, self.asked, self.around, arguments)
+            .tool(self.sandbox, self.native_call, self.tools, arguments)
             .map_err(show)?;
         let said = || printable(String::from_utf8_lossy(&ended.messages).trim());
         Ok((ended.status != Some(0)).then(said))

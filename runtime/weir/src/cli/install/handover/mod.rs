@@ -35,7 +35,7 @@ use weir_files::Paths;
 use weir_grant::Invocation;
 use weir_grant::firewall::{Family, Value};
 use weir_kernel::without_permit::{OwnElement, OwnTable, count_reference};
-use weir_network::{SEARCH_PATH, Successor, Surroundings};
+use weir_network::{SEARCH_PATH, Successor, ToolEnvironment};
 
 use self::attached::{Attached, Known};
 use self::kernel::Kernel;
@@ -46,7 +46,7 @@ use crate::cli::output::{complain, say, show};
 /// A handover, from the first look at the tables to the last.
 pub struct Handover<'a> {
     paths: &'a Paths,
-    around: Surroundings,
+    tools: ToolEnvironment,
     force: bool,
     kernel: Kernel<'a>,
     successors: BTreeMap<String, Rc<Successor>>,
@@ -60,12 +60,12 @@ struct Item {
     plugin: String,
     attached: Attached,
     elements: Vec<OwnElement>,
-    way: Way,
+    method: Method,
     /// How many rules of the returning plugin existed before.
     before: u32,
 }
 
-enum Way {
+enum Method {
     /// The container was removed without a DEL.
     Gone,
     Add(Rc<Successor>, Vec<PluginConfig>),
@@ -77,7 +77,7 @@ impl<'a> Handover<'a> {
     pub fn new(paths: &'a Paths, bin_dir: &Path, force: bool) -> Self {
         Self {
             paths,
-            around: Surroundings {
+            tools: ToolEnvironment {
                 search: search_path(),
                 bin_dir: bin_dir.to_owned(),
             },
@@ -104,14 +104,14 @@ impl<'a> Handover<'a> {
 
     /// Hands over what was attached before weir's links were removed. weir's program must still exist.
     pub fn carry_on(&mut self) -> Result<()> {
-        in_flight::wait(&self.around.bin_dir.join(crate::OWN_NAME));
+        in_flight::wait(&self.tools.bin_dir.join(crate::OWN_NAME));
         self.carry_out()
     }
 
     /// Removes what was made for attachments that were deleted meanwhile, and weir's tables.
     pub fn finish(&mut self) -> Result<()> {
         for item in std::mem::take(&mut self.done) {
-            if !matches!(item.way, Way::Gone) && !item.attached.still_exists(self.paths) {
+            if !matches!(item.method, Method::Gone) && !item.attached.still_exists(self.paths) {
                 self.take_back(&item)?;
             }
         }
@@ -202,17 +202,17 @@ impl<'a> Handover<'a> {
             bail!("the reference set has no such plugin");
         }
         let attached = known.attached(mark, self.kernel.namespaces(), self.paths)?;
-        let way = if attached.is_alive() {
-            self.way(&attached, plugin, &elements)?
+        let method = if attached.is_alive() {
+            self.method(&attached, plugin, &elements)?
         } else {
-            Way::Gone
+            Method::Gone
         };
         Ok(Item {
             plugin: plugin.to_owned(),
             before: self.count(&attached, plugin)?,
             attached,
             elements,
-            way,
+            method,
         })
     }
 
@@ -222,7 +222,12 @@ impl<'a> Handover<'a> {
         Ok(count_reference(host, &attached.made_by(plugin))?)
     }
 
-    fn way(&mut self, attached: &Attached, plugin: &str, elements: &[OwnElement]) -> Result<Way> {
+    fn method(
+        &mut self,
+        attached: &Attached,
+        plugin: &str,
+        elements: &[OwnElement],
+    ) -> Result<Method> {
         let configs = attached.configs(plugin)?;
         if configs.is_empty() {
             bail!("its cached configuration has no plugin `{plugin}`");
@@ -230,7 +235,7 @@ impl<'a> Handover<'a> {
         // Also for `bridge` and `ptp`: their DEL removes what is made here.
         let successor = self.successor(plugin)?;
         if ["portmap", "firewall"].contains(&plugin) {
-            return Ok(Way::Add(successor, configs));
+            return Ok(Method::Add(successor, configs));
         }
         if elements.iter().any(|e| e.table.family == Family::Bridge) {
             bail!(
@@ -244,8 +249,8 @@ impl<'a> Handover<'a> {
         if networks.len() < addresses.len() {
             bail!("its cached result does not have all addresses that are masqueraded");
         }
-        let masquerade = Masquerade::find(&configs, networks, &self.around, self.paths)?;
-        Ok(Way::Masquerade(Box::new(masquerade)))
+        let masquerade = Masquerade::find(&configs, networks, &self.tools, self.paths)?;
+        Ok(Method::Masquerade(Box::new(masquerade)))
     }
 
     /// The plugin that serves a name once weir's links are removed.
@@ -253,7 +258,7 @@ impl<'a> Handover<'a> {
         if let Some(known) = self.successors.get(plugin) {
             return Ok(Rc::clone(known));
         }
-        let directory = &self.around.bin_dir;
+        let directory = &self.tools.bin_dir;
         let Some(path) = bin_dir::successor(directory, plugin)? else {
             bail!(
                 "no other `{plugin}` in `{}`: install one there as `{plugin}{}`",
@@ -294,20 +299,20 @@ impl<'a> Handover<'a> {
 
     fn make_one(&mut self, item: &mut Item) -> Result<()> {
         // The plugin would make them a second time in its own tables. weir's are still in place.
-        if item.plugin == "portmap" && item.before > 0 && !matches!(item.way, Way::Gone) {
+        if item.plugin == "portmap" && item.before > 0 && !matches!(item.method, Method::Gone) {
             item.before = 0;
             self.take_back(item)?;
         }
-        let (sandbox, around) = (&self.kernel.sandbox()?, &self.around);
-        match &item.way {
-            Way::Gone => return Ok(()),
-            Way::Add(successor, configs) => {
+        let (sandbox, tools) = (&self.kernel.sandbox()?, &self.tools);
+        match &item.method {
+            Method::Gone => return Ok(()),
+            Method::Add(successor, configs) => {
                 for config in configs {
-                    let added = successor.add(sandbox, item.attached.add(config), around);
+                    let added = successor.add(sandbox, item.attached.add(config), tools);
                     added.map_err(show)?;
                 }
             }
-            Way::Masquerade(masquerade) => masquerade.make(&item.attached, sandbox, around)?,
+            Method::Masquerade(masquerade) => masquerade.make(&item.attached, sandbox, tools)?,
         }
         let made = self.count(&item.attached, &item.plugin)?;
         // If firewalld runs, `firewall` adds addresses to one of its zones instead, as weir's does.
@@ -326,21 +331,23 @@ impl<'a> Handover<'a> {
         if plugin == "firewall" {
             links::release(&mut self.kernel, &invocation, mark)?;
         }
-        match &item.way {
-            Way::Gone => say!("removed the rules of {plugin} for {mark}, whose container is gone"),
+        match &item.method {
+            Method::Gone => {
+                say!("removed the rules of {plugin} for {mark}, whose container is gone")
+            }
             // weir has deleted the attachment meanwhile.
             _ if removed == 0 => self.take_back(item)?,
-            Way::Add(successor, _) => {
+            Method::Add(successor, _) => {
                 say!("handed {mark} over to {}", successor.path().display());
             }
-            Way::Masquerade(_) => say!("handed {mark} over to {plugin}: its masquerading"),
+            Method::Masquerade(_) => say!("handed {mark} over to {plugin}: its masquerading"),
         }
         Ok(())
     }
 
     /// Removes what was made for the returning plugin, unless it existed before.
     fn take_back(&mut self, item: &Item) -> Result<()> {
-        if item.before > 0 || matches!(item.way, Way::Gone) {
+        if item.before > 0 || matches!(item.method, Method::Gone) {
             return Ok(());
         }
         let mut made = item.attached.made_by(&item.plugin);

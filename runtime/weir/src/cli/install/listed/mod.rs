@@ -1,5 +1,5 @@
 //! The plugins of a list, such as a ConfigMap of the cluster: installed on this node each by itself, so that one that fails
-//! holds up neither the others nor the node. What came of each is in an annotation of the pod that installs them.
+//! holds up neither the others nor the node. The outcome of each is in an annotation of the pod that installs them.
 
 mod document;
 mod report;
@@ -28,7 +28,7 @@ use crate::cli::plugin::installation::{check_version, install, installed, versio
 /// node.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// The list of this node, and what came of it.
+/// The list of this node, and its outcome.
 pub struct Listed {
     sandbox: Arc<Sandbox>,
     file: PathBuf,
@@ -45,7 +45,7 @@ struct Last {
 }
 
 impl Listed {
-    /// None without a list. `kubeconfig` is that by which what came of it is reported. Errors: as of [`Sandbox::new`].
+    /// None without a list. `kubeconfig` is for reporting the outcome. Errors: as of [`Sandbox::new`].
     pub fn of(
         arguments: &NodeArguments,
         paths: &Paths,

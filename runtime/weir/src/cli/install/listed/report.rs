@@ -1,4 +1,4 @@
-//! What came of each plugin of the list, as an annotation of the installer's own pod: one pod is on each node, `kubectl get` shows
+//! The outcome of each plugin of the list, as an annotation of the installer's own pod: each node has one, `kubectl get` shows
 //! it, and it goes with the pod.
 
 use std::cell::RefCell;
@@ -26,7 +26,7 @@ enum State {
     Failed,
 }
 
-/// What came of a plugin, or of the whole list if that could not be read.
+/// The outcome of a plugin, or of the whole list if that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,7 +108,8 @@ impl Report {
         }
     }
 
-    /// Writes the annotation, unless it is so already. An API server that is away is told, and asked again at the next pass.
+    /// Writes the annotation if it has changed. An API server that cannot be reached is reported, and tried
+    /// again at the next pass.
     pub fn send(&self, outcomes: &[Outcome]) {
         let Some(pod) = &self.pod else {
             return;

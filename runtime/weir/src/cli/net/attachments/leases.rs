@@ -130,7 +130,7 @@ fn of_network(
     Ok(())
 }
 
-/// The container id and the interface; none for a file that is no lease.
+/// The container id and the interface; none for a file that is not a lease.
 fn read(file: &File) -> Option<(String, Option<String>)> {
     let mut text = String::new();
     file.take(MOST_BYTES).read_to_string(&mut text).ok()?;

@@ -197,7 +197,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer> {
         lists,
         mut unused,
     } = recorded(&paths)?;
-    // A lease is read before the attachments are read again, so that one whose ADD ends meanwhile is not taken for nobody's.
+    // A lease is read before the attachments are read again, so that one whose ADD ends meanwhile is not taken for an orphan.
     let found = leases(&paths, &directories(&paths, &lists), &mut unused);
     let again = recorded(&paths)?.attachments;
     let mut shown: Vec<Shown> = attachments;

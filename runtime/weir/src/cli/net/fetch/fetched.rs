@@ -1,4 +1,4 @@
-//! What came of a URI, for people and programs.
+//! The outcome of a URI, for people and programs.
 
 use serde::Serialize;
 use weir_sandbox::{Plugin, Provenance};

@@ -1,4 +1,4 @@
-//! What came of ADD: the result, what it changed on the node and in the container, and whether the result's interfaces exist.
+//! The outcome of ADD: the result, what it changed on the node and in the container, and whether the result's interfaces exist.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use super::plan::Plan;
 use super::scene::Scene;
 use crate::cli::output::{print_list, show};
 
-/// What came of an ADD that succeeded.
+/// The outcome of an ADD that succeeded.
 pub struct Attached {
     pub result: AddResult,
     /// The result in the network's version.

@@ -1,4 +1,4 @@
-//! `--expect FILE`: compares what came of ADD with what is expected, and writes that with `--update`.
+//! `--expect FILE`: compares the outcome of ADD with what is expected, and writes that with `--update`.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
@@ -25,7 +25,7 @@ const HEAD: &str = "\
 # `{netns}`, `{mac of PLACE LINK}` and `veth{1}`, a generated name, stand for the values of each run.
 ";
 
-/// What is expected of ADD, or what came of it.
+/// What is expected of ADD, or its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
@@ -63,7 +63,7 @@ pub struct Compared {
     pub matches: bool,
     /// Whether the file was written.
     pub updated: bool,
-    /// The lines of a unified diff: `-` for what is expected, `+` for what came of ADD.
+    /// The lines of a unified diff: `-` for what is expected, `+` for the outcome of ADD.
     diff: Vec<String>,
     /// Whether there was nothing to compare, or nothing to write.
     #[serde(skip)]
@@ -109,7 +109,7 @@ impl Expected {
         })
     }
 
-    /// Compares what came of ADD, or writes it if that is wanted and everything else of the test `passed`.
+    /// Compares the outcome of ADD, or writes it if that is wanted and everything else of the test `passed`.
     ///
     /// Errors: the file cannot be written.
     pub fn compare(
@@ -223,7 +223,7 @@ impl Compared {
         if self.matches {
             return say!("expected    as in {file}");
         }
-        say!("expected    {file} differs: `-` is expected, `+` is what came of ADD");
+        say!("expected    {file} differs: `-` is expected, `+` is the outcome of ADD");
         print_line!();
         for line in &self.diff {
             say!("    {line}");

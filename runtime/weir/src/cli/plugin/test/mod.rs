@@ -124,7 +124,7 @@ fn no_file_to_update() -> Result<()> {
     Ok(())
 }
 
-/// No if a command failed, an operation was denied, something was left behind, or what came of ADD is not what is expected.
+/// No if a command failed, an operation was denied, something was left behind, or the outcome of ADD is not what is expected.
 pub fn run(arguments: &Arguments) -> Result<Answer> {
     let plan = Plan::read(arguments)?;
     let expected = plan.settings.expect.as_deref();

@@ -24,7 +24,7 @@ impl Placeholders {
         all
     }
 
-    /// Returns the same of the links in a state, without the container's path.
+    /// Returns the same for the links in a state, without the container's path.
     pub fn of_links(state: &NodeState) -> Self {
         let mut all: Vec<(String, String)> = Vec::new();
         let mut names: Vec<(String, String)> = Vec::new();

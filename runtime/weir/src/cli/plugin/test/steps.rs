@@ -53,10 +53,10 @@ struct Failure {
     details: String,
 }
 
-/// All commands, and what came of them.
+/// All commands, and their outcomes.
 pub struct Ran {
     pub steps: Vec<Step>,
-    /// What came of ADD, if it succeeded.
+    /// The outcome of ADD, if it succeeded.
     pub attached: Option<Attached>,
     /// The state before the first command.
     pub before: NodeState,
@@ -204,7 +204,7 @@ impl Run<'_, '_> {
         Ok(succeeded)
     }
 
-    /// What came of the last step, an ADD with this result.
+    /// The outcome of the last step, an ADD with this result.
     fn attached(&mut self, result: AddResult, plan: &Plan) -> Result<Attached> {
         let changes = self.steps.last().map(|step| step.changes.clone());
         let changes = changes.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Rules that are never effective, and rules that are wider than they look.
+//! Rules without effect, and rules that allow more than they seem to.
 
 mod others;
 mod overbroad;
@@ -10,7 +10,7 @@ use others::of_others;
 pub use others::{Subnet, overlapping_routes};
 use overbroad::overbroad;
 use serde::Serialize;
-use unreachable::never_effective;
+use unreachable::no_effect;
 use weir_grant::pattern::network_covers;
 use weir_grant::rule::{RuleFields, rules_of};
 use weir_grant::{Capabilities, Capability, Document, Limits, Section};
@@ -22,7 +22,7 @@ pub struct Remark {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     pub weight: Weight,
-    /// A stable name: `never-effective`.
+    /// A stable name: `no-effect`.
     pub code: &'static str,
     pub text: String,
 }
@@ -71,7 +71,7 @@ fn of_section(section: Section, capabilities: &Capabilities) -> Vec<Remark> {
         let rules = rules_of(capabilities, capability);
         for (index, rule) in rules.iter().enumerate() {
             let name = section.rule(&format!("{capability}[{index}]"));
-            let mut findings = never_effective(rule);
+            let mut findings = no_effect(rule);
             findings.extend(covered(rule, index, &rules));
             findings.extend(overbroad(rule));
             findings.extend(of_others(rule));
@@ -117,21 +117,21 @@ fn of_networks(document: &Document) -> Vec<Remark> {
             let text = format!(
                 "`{glob}` in `networks` matches no network: placeholders have no value there"
             );
-            warning("never-effective", text)
+            warning("no-effect", text)
         })
         .collect();
     let is_tenants = |glob: &String| Section::of(glob) == Section::Tenants;
     let tenants = globs.clone().find(is_tenants);
     findings.extend(match (tenants, &document.spec.tenants) {
         (Some(glob), None) => Some(warning(
-            "never-effective",
+            "no-effect",
             format!(
                 "`{glob}` in `networks` is about NetworkAttachmentDefinitions, for which nothing is allowed \
                  without `tenants`"
             ),
         )),
         (None, Some(tenants)) if tenants.capabilities != Capabilities::default() => Some(warning(
-            "never-effective",
+            "no-effect",
             "`tenants.capabilities` is about NetworkAttachmentDefinitions, and none is in `networks`: `*/*` \
              stands for all",
         )),
@@ -203,5 +203,5 @@ fn covered(rule: &RuleFields, index: usize, rules: &[RuleFields]) -> Option<Rema
     });
     let (other, _) = by.filter(|_| !parts.is_empty())?;
     let text = format!("`{}[{other}]` allows all that it allows", rule.capability);
-    Some(warning("never-effective", text))
+    Some(warning("no-effect", text))
 }

@@ -56,19 +56,19 @@ fn each_remark_is_made() {
         ),
         (
             "{ link: [{ namespace: container, names: [a-name-of-16-byt] }] }",
-            "link[0] never-effective",
+            "link[0] no-effect",
         ),
         (
             "{ link: [{ namespace: container, names: [] }] }",
-            "link[0] never-effective",
+            "link[0] no-effect",
         ),
         (
             "{ link: [{ namespace: container }, { namespace: container, kinds: [veth] }] }",
-            "link[1] never-effective",
+            "link[1] no-effect",
         ),
         (
             "{ link: [{ namespace: container, kinds: [veth] }, { namespace: container }] }",
-            "link[0] never-effective",
+            "link[0] no-effect",
         ),
         (
             "{ address: [{ namespace: host, kinds: [bridge], verbs: [create] }] }",
@@ -84,7 +84,7 @@ fn each_remark_is_made() {
         ),
         (
             "{ address: [{ namespace: container, addresses: [10.0.0.0/8], verbs: [read] }] }",
-            "address[0] never-effective",
+            "address[0] no-effect",
         ),
         (
             "{ route: [{ namespace: host, links: [cni0], verbs: [create] }] }",
@@ -104,7 +104,7 @@ fn each_remark_is_made() {
         ),
         (
             "{ sysctl: [{ namespace: host, keys: [kernel.hostname], values: [\"0\"] }] }",
-            "sysctl[0] never-effective",
+            "sysctl[0] no-effect",
         ),
         (
             "{ sysctl: [{ namespace: host, keys: [net.ipv4.ip_forward] }] }",
@@ -120,7 +120,7 @@ fn each_remark_is_made() {
         ),
         (
             "{ firewall: [{ namespace: host, families: [arp], hooks: [forward], statements: [accept] }] }",
-            "firewall[0] never-effective",
+            "firewall[0] no-effect",
         ),
         (
             "{ store: [{ directories: [/etc/cni] }] }",
@@ -130,8 +130,8 @@ fn each_remark_is_made() {
             "{ store: [{ directories: [/] }] }",
             "store[0] system-directory",
         ),
-        ("{ ipam: [a, b, a] }", "ipam[2] never-effective"),
-        ("{ ipam: [\"*\"] }", "ipam[0] never-effective"),
+        ("{ ipam: [a, b, a] }", "ipam[2] no-effect"),
+        ("{ ipam: [\"*\"] }", "ipam[0] no-effect"),
         (
             "{ link: [{ namespace: host, names: [eth0], verbs: [read] }] }",
             "link[0] physical",
@@ -222,7 +222,7 @@ fn each_remark_is_made() {
         ),
         (
             "{ store: [{ files: [/srv/resolv.conf], verbs: [write] }] }",
-            "store[0] never-effective",
+            "store[0] no-effect",
         ),
         (
             "{ conntrack: [{ namespace: host }] }",
@@ -234,7 +234,7 @@ fn each_remark_is_made() {
         ),
         (
             "{ policy-rule: [{ namespace: container, tables: [100], verbs: [create, read] }] }",
-            "policy-rule[0] never-effective",
+            "policy-rule[0] no-effect",
         ),
     ] {
         assert_eq!(codes(capabilities), [expected], "{capabilities}");
@@ -317,7 +317,7 @@ fn codes_of(spec: &str) -> Vec<&'static str> {
 fn networks_and_limits_that_let_nothing_run_are_told() {
     for (spec, expected) in [
         ("networks: []", "no-network"),
-        ("networks: [\"{network}\"]", "never-effective"),
+        ("networks: [\"{network}\"]", "no-effect"),
         ("limits: { calls: 0 }", "no-room"),
         ("limits: { memory: 65535B }", "no-room"),
         ("limits: { transfer: 0B }", "no-room"),

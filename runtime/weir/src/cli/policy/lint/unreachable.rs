@@ -8,7 +8,7 @@ use weir_grant::{Capability, Verb};
 use super::{Remark, warning};
 
 /// Why no operation can match a rule, or a part of it.
-pub(super) fn never_effective(rule: &RuleFields) -> Vec<Remark> {
+pub(super) fn no_effect(rule: &RuleFields) -> Vec<Remark> {
     let mut findings = Vec::new();
     // A rule about the sets of a table has no hook and no statement.
     if rule.capability != Capability::Firewall {
@@ -20,7 +20,7 @@ pub(super) fn never_effective(rule: &RuleFields) -> Vec<Remark> {
     let unused = rule.unused().into_iter();
     for field in unused.filter(|f| rule.get(f).is_some() && !is_place(rule, f)) {
         let text = format!("`{field}` has no effect: operations that only read have none");
-        findings.push(warning("never-effective", text));
+        findings.push(warning("no-effect", text));
     }
     let flaws = rule.flaws().into_iter();
     findings.extend(flaws.map(|(code, text)| warning(code, text)));
@@ -31,7 +31,7 @@ fn empty(rule: &RuleFields) -> Vec<Remark> {
     let empty = rule.fields.iter().filter(|(_, values)| values.is_empty());
     let text = |field| format!("`{field}` is empty: nothing matches it");
     empty
-        .map(|(field, _)| warning("never-effective", text(field)))
+        .map(|(field, _)| warning("no-effect", text(field)))
         .collect()
 }
 
@@ -52,7 +52,7 @@ fn no_such_hooks(rule: &RuleFields) -> Vec<Remark> {
     let is_nowhere = |hook: &&String| !families.iter().any(|family| has_hook(family, hook));
     let nowhere = hooks.iter().filter(is_nowhere);
     nowhere
-        .map(|hook| warning("never-effective", text(hook)))
+        .map(|hook| warning("no-effect", text(hook)))
         .collect()
 }
 
@@ -62,7 +62,7 @@ fn read_only(rule: &RuleFields) -> Vec<Remark> {
     let text = |field| format!("`{field}` has no effect: a file can only be read");
     unused
         .filter(|field| rule.get(field).is_some())
-        .map(|field| warning("never-effective", text(field)))
+        .map(|field| warning("no-effect", text(field)))
         .collect()
 }
 
@@ -81,7 +81,7 @@ fn not_said(rule: &RuleFields) -> Option<Remark> {
         "`{verb}` has no effect beside `{}`: only rules without it allow that verb",
         field.key
     );
-    Some(warning("never-effective", text))
+    Some(warning("no-effect", text))
 }
 
 fn has_hook(family: &str, hook: &str) -> bool {

@@ -10,7 +10,7 @@ use weir_grant::{Capabilities, Capability, Namespace, Verb};
 /// The functions of a component that only read, by capability.
 pub type ReadingFunctions = BTreeMap<Capability, Vec<String>>;
 
-/// What became of the reads that were not recorded.
+/// The outcome of the reads that were not recorded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Reads {
     /// Imported functions that the grant now allows: for what it changes on the host, and for everything in the container.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::{HOST, LINK, LOCAL_TABLE, UNIVERSE};
-use crate::bindings::fake::state::{Hop, LinkAddress, Network, Way};
+use crate::bindings::fake::state::{Hop, LinkAddress, Network, RouteEntry};
 use crate::bindings::weir::cni::route::RouteKind;
 
 /// `RTPROT_KERNEL`.
@@ -55,7 +55,7 @@ fn put_prefix(network: &mut Network, held: &LinkAddress) {
     }
 }
 
-fn put(network: &mut Network, new: Way) {
+fn put(network: &mut Network, new: RouteEntry) {
     if !network.routes.contains(&new) {
         network.routes.push(new);
     }
@@ -73,20 +73,20 @@ pub(crate) fn of_gone_address(network: &mut Network, gone: &LinkAddress) {
     }
     let is_network_left = own.is_ipv6() && has_other_of(network, gone);
     let prefix = prefix(gone);
-    network.routes.retain(|way| {
-        let is_local = way.kind == RouteKind::Local && way.destination == IpNet::from(own);
-        let is_prefix = *way == prefix && !is_network_left;
-        !(is_local || is_prefix || way.source == Some(own))
+    network.routes.retain(|entry| {
+        let is_local = entry.kind == RouteKind::Local && entry.destination == IpNet::from(own);
+        let is_prefix = *entry == prefix && !is_network_left;
+        !(is_local || is_prefix || entry.source == Some(own))
     });
 }
 
 /// The source of packets from a further address of a network to itself is the first.
-fn local(network: &Network, held: &LinkAddress) -> Way {
+fn local(network: &Network, held: &LinkAddress) -> RouteEntry {
     let own = held.address.addr();
     let mut like = network.addresses_of(held.link);
     let first = like.find(|other| other.network() == held.network());
     let source = first.map_or(own, |first| first.address.addr());
-    Way {
+    RouteEntry {
         source: Some(source).filter(IpAddr::is_ipv4),
         table: LOCAL_TABLE,
         scope: Some(if own.is_ipv4() { HOST } else { UNIVERSE }),
@@ -96,33 +96,33 @@ fn local(network: &Network, held: &LinkAddress) -> Way {
     }
 }
 
-fn prefix(held: &LinkAddress) -> Way {
+fn prefix(held: &LinkAddress) -> RouteEntry {
     let own = held.address.addr();
-    let way = Way {
+    let entry = RouteEntry {
         source: Some(own).filter(IpAddr::is_ipv4),
         scope: Some(if own.is_ipv4() { LINK } else { UNIVERSE }),
         priority: own.is_ipv6().then_some(PRIORITY_OF_PREFIX),
         ..of_kernel(held.network(), held.link)
     };
     if own.is_loopback() && own.is_ipv4() {
-        Way {
+        RouteEntry {
             table: LOCAL_TABLE,
             scope: Some(HOST),
             kind: RouteKind::Local,
-            ..way
+            ..entry
         }
     } else {
-        way
+        entry
     }
 }
 
-fn of_kernel(destination: IpNet, link: u32) -> Way {
-    Way {
+fn of_kernel(destination: IpNet, link: u32) -> RouteEntry {
+    RouteEntry {
         protocol: Some(KERNEL),
         hop: Hop {
             link: Some(link),
             ..Hop::default()
         },
-        ..Way::new(destination)
+        ..RouteEntry::new(destination)
     }
 }

@@ -6,7 +6,7 @@ use super::{HOST, LINK, MAIN_TABLE, UNIVERSE};
 use crate::bindings::fake::error::{
     EHOSTUNREACH, EINVAL, ENETDOWN, ENETUNREACH, ENODEV, Result, invalid, refuse,
 };
-use crate::bindings::fake::state::{Hop, Metrics, Network, Way, network as read_network};
+use crate::bindings::fake::state::{Hop, Metrics, Network, RouteEntry, network as read_network};
 use crate::bindings::weir::cni::route::{Route, RouteKind};
 use crate::bindings::weir::cni::types::{IpAddress, LinkReference};
 
@@ -17,7 +17,7 @@ const PRIORITY_OF_IPV6: u32 = 1024;
 const PROTOCOL: u8 = 3;
 
 /// A route as a plugin names it, with the indexes of its links. Errors: `not-found` for a link, `invalid`.
-pub(super) fn asked(network: &Network, route: &Route) -> Result<Way> {
+pub(super) fn with_indexes(network: &Network, route: &Route) -> Result<RouteEntry> {
     let hop = |gateway: Option<IpAddress>, link: Option<&LinkReference>, on_link| -> Result<Hop> {
         Ok(Hop {
             gateway: gateway.map(Into::into),
@@ -30,7 +30,7 @@ pub(super) fn asked(network: &Network, route: &Route) -> Result<Way> {
         Ok((hop, next.weight))
     });
     let table = route.table.filter(|table| *table != 0);
-    let way = Way {
+    let entry = RouteEntry {
         table: table.unwrap_or(MAIN_TABLE),
         kind: route.kind,
         source: route.source.map(Into::into),
@@ -43,91 +43,91 @@ pub(super) fn asked(network: &Network, route: &Route) -> Result<Way> {
         },
         hop: hop(route.gateway, route.link.as_ref(), route.on_link)?,
         next_hops: next_hops.collect::<Result<_>>()?,
-        ..Way::new(read_network(route.destination)?)
+        ..RouteEntry::new(read_network(route.destination)?)
     };
-    match flaw(&way) {
+    match flaw(&entry) {
         Some(why) => Err(invalid(why)),
-        None => Ok(way),
+        None => Ok(entry),
     }
 }
 
-fn flaw(way: &Way) -> Option<String> {
-    let to = way.destination;
-    let mut gateways = way.hops().filter_map(|hop| hop.gateway);
+fn flaw(entry: &RouteEntry) -> Option<String> {
+    let to = entry.destination;
+    let mut gateways = entry.hops().filter_map(|hop| hop.gateway);
     if to.trunc() != to {
         return Some(format!(
             "{to} has bits beyond its prefix: expected {}",
             to.trunc()
         ));
     }
-    let is_multipath = !way.next_hops.is_empty();
-    if is_multipath && (way.hop.gateway.is_some() || way.hop.link.is_some()) {
+    let is_multipath = !entry.next_hops.is_empty();
+    if is_multipath && (entry.hop.gateway.is_some() || entry.hop.link.is_some()) {
         return Some("a route with next hops has no gateway and no link of its own".to_owned());
     }
-    let mut weights = way.next_hops.iter().map(|(_, weight)| *weight);
+    let mut weights = entry.next_hops.iter().map(|(_, weight)| *weight);
     if let Some(weight) = weights.find(|weight| !(1..=256).contains(weight)) {
         return Some(format!("next hop weight {weight}: expected 1 to 256"));
     }
-    if let Some(gateway) = gateways.find(|by| way.is_ipv6() && by.is_ipv4()) {
+    if let Some(gateway) = gateways.find(|by| entry.is_ipv6() && by.is_ipv4()) {
         return Some(format!("{to} cannot be reached over IPv4, by {gateway}"));
     }
-    let source = way
+    let source = entry
         .source
-        .filter(|source| source.is_ipv6() != way.is_ipv6())?;
+        .filter(|source| source.is_ipv6() != entry.is_ipv6())?;
     Some(format!("the source {source} is not of the family of {to}"))
 }
 
 /// The route as the kernel has it then. Errors: `invalid`, `not-found`, `failed` for a link that is down.
-pub(super) fn resolve(network: &Network, way: Way) -> Result<Way> {
-    if !matches!(way.kind, RouteKind::Unicast | RouteKind::Local) {
-        let hop = &way.hop;
-        let leads = hop.gateway.is_some() || hop.link.is_some() || !way.next_hops.is_empty();
+pub(super) fn resolve(network: &Network, entry: RouteEntry) -> Result<RouteEntry> {
+    if !matches!(entry.kind, RouteKind::Unicast | RouteKind::Local) {
+        let hop = &entry.hop;
+        let leads = hop.gateway.is_some() || hop.link.is_some() || !entry.next_hops.is_empty();
         return if leads {
             refuse(EINVAL)
         } else {
-            Ok(with_defaults(way))
+            Ok(with_defaults(entry))
         };
     }
-    if way.source.is_some_and(|source| !is_own(network, source)) {
+    if entry.source.is_some_and(|source| !is_own(network, source)) {
         return refuse(EINVAL);
     }
-    for (hop, _) in &way.next_hops {
-        link_of(network, &way, hop)?;
+    for (hop, _) in &entry.next_hops {
+        link_of(network, &entry, hop)?;
     }
-    let mut way = with_defaults(way);
-    if way.next_hops.is_empty() {
-        way.hop.link = Some(link_of(network, &way, &way.hop)?);
+    let mut entry = with_defaults(entry);
+    if entry.next_hops.is_empty() {
+        entry.hop.link = Some(link_of(network, &entry, &entry.hop)?);
     }
-    Ok(way)
+    Ok(entry)
 }
 
-fn with_defaults(way: Way) -> Way {
-    let priority = way.priority.filter(|priority| *priority != 0);
-    Way {
-        scope: Some(scope(&way)),
-        priority: priority.or(way.is_ipv6().then_some(PRIORITY_OF_IPV6)),
-        protocol: way.protocol.or(Some(PROTOCOL)),
-        ..way
+fn with_defaults(entry: RouteEntry) -> RouteEntry {
+    let priority = entry.priority.filter(|priority| *priority != 0);
+    RouteEntry {
+        scope: Some(scope(&entry)),
+        priority: priority.or(entry.is_ipv6().then_some(PRIORITY_OF_IPV6)),
+        protocol: entry.protocol.or(Some(PROTOCOL)),
+        ..entry
     }
 }
 
 /// IPv6 has none.
-fn scope(way: &Way) -> u8 {
-    let is_direct = way.hop.gateway.is_none() && way.next_hops.is_empty();
-    match way.kind {
-        _ if way.is_ipv6() => UNIVERSE,
-        _ if way.scope.is_some() => way.scope.unwrap_or(UNIVERSE),
+fn scope(entry: &RouteEntry) -> u8 {
+    let is_direct = entry.hop.gateway.is_none() && entry.next_hops.is_empty();
+    match entry.kind {
+        _ if entry.is_ipv6() => UNIVERSE,
+        _ if entry.scope.is_some() => entry.scope.unwrap_or(UNIVERSE),
         RouteKind::Local => HOST,
         RouteKind::Unicast if is_direct => LINK,
         _ => UNIVERSE,
     }
 }
 
-/// The link that a hop leads over.
-fn link_of(network: &Network, way: &Way, hop: &Hop) -> Result<u32> {
+/// The link that a hop goes through.
+fn link_of(network: &Network, entry: &RouteEntry, hop: &Hop) -> Result<u32> {
     if let Some(index) = hop.link
         && !network.device(index)?.link.up
-        && way.kind != RouteKind::Local
+        && entry.kind != RouteKind::Local
     {
         return refuse(ENETDOWN);
     }
@@ -143,20 +143,20 @@ fn reach(network: &Network, link: Option<u32>, gateway: IpAddr) -> Result<u32> {
     if gateway.is_ipv6() && is_own(network, gateway) {
         return refuse(EINVAL);
     }
-    let direct = network.routes.iter().filter(|way| {
-        (way.table, way.kind) == (MAIN_TABLE, RouteKind::Unicast)
-            && way.hop.gateway.is_none()
-            && (link.is_none() || link == way.hop.link)
-            && way.destination.contains(&gateway)
+    let direct = network.routes.iter().filter(|entry| {
+        (entry.table, entry.kind) == (MAIN_TABLE, RouteKind::Unicast)
+            && entry.hop.gateway.is_none()
+            && (link.is_none() || link == entry.hop.link)
+            && entry.destination.contains(&gateway)
     });
-    let nearest = direct.max_by_key(|way| way.destination.prefix_len());
+    let nearest = direct.max_by_key(|entry| entry.destination.prefix_len());
     let unreachable = if gateway.is_ipv4() {
         ENETUNREACH
     } else {
         EHOSTUNREACH
     };
     nearest
-        .and_then(|way| way.hop.link)
+        .and_then(|entry| entry.hop.link)
         .ok_or_else(|| unreachable.into())
 }
 

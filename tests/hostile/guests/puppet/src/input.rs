@@ -1,17 +1,17 @@
-//! What the plugin was asked, as it can say it in the log.
+//! What the plugin was called with, as it can write it to the log.
 
 use serde_json::{Value, json};
 use weir_sdk::bindings::weir::cni::cni::{GcRequest, Request, StatusRequest};
 
 /// One call of the plugin.
-pub struct Asked {
+pub struct CommandInput {
     pub command: &'static str,
     pub config: String,
     parameters: String,
     previous: String,
 }
 
-impl Asked {
+impl CommandInput {
     /// A call about an attachment.
     pub fn of(command: &'static str, request: &Request) -> Self {
         let parameters = json!({
@@ -58,9 +58,9 @@ impl Asked {
     /// attachment or the valid attachments, or the marks that the previous result has.
     pub fn say(&self, order: &str) -> Option<String> {
         match order {
-            "asked.config" => Some(self.own_config()),
-            "asked.parameters" => Some(self.parameters.clone()),
-            "asked.previous" => Some(self.previous.clone()),
+            "input.config" => Some(self.own_config()),
+            "input.parameters" => Some(self.parameters.clone()),
+            "input.previous" => Some(self.previous.clone()),
             _ => None,
         }
     }

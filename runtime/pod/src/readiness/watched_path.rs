@@ -17,7 +17,7 @@ use super::leads_nowhere;
 /// The kernel follows no more links (`MAXSYMLINKS`).
 const MOST_LINKS: usize = 40;
 
-pub(super) struct Way {
+pub(super) struct WatchedPath {
     names: BTreeSet<OsString>,
     /// The directory that was reached.
     at: PathBuf,
@@ -26,24 +26,24 @@ pub(super) struct Way {
     links: usize,
 }
 
-impl Way {
+impl WatchedPath {
     /// Watches the way to `file`, which is absolute, as far as it exists.
     pub(super) fn watch(inotify: &Inotify, file: &Path) -> io::Result<Self> {
-        let mut way = Self {
+        let mut watched = Self {
             names: BTreeSet::new(),
             at: PathBuf::from("/"),
             ahead: Vec::new(),
             links: 0,
         };
-        way.turn(file);
-        while let Some(name) = way.ahead.pop() {
+        watched.turn(file);
+        while let Some(name) = watched.ahead.pop() {
             if name == ".." {
-                way.at.pop();
-            } else if !watch_entries(inotify, &way.at)? || !way.step(name)? {
+                watched.at.pop();
+            } else if !watch_entries(inotify, &watched.at)? || !watched.step(name)? {
                 break;
             }
         }
-        Ok(way)
+        Ok(watched)
     }
 
     /// The last directory that exists.
