@@ -11,6 +11,7 @@ mod policy_rule;
 mod route;
 mod store;
 mod sysctl;
+mod traffic;
 
 use weir_grant::store::Configured;
 use weir_grant::{Capabilities, Namespace};

@@ -231,7 +231,7 @@ fn jump(from: &str, to: &str, comment: &str) -> Command {
 fn the_chains_of_the_reference_are_removed() {
     let own = masquerade_chain("net", "one");
     let other = masquerade_chain("net", "two");
-    compare_kernels(|side| {
+    let said = compare_kernels(|side| {
         let tables = [
             (Family::Ip, "nat"),
             (Family::Ip6, "nat"),
@@ -259,6 +259,7 @@ fn the_chains_of_the_reference_are_removed() {
         apply_to(side, tables[0], again);
         take_over(side, remove_reference("ptp", &[]), &tables);
     });
+    assert!(said.contains(&"Some(4)".to_owned()), "{said:?}");
 }
 
 #[test]
@@ -280,7 +281,7 @@ fn what_the_reference_accepts_is_removed() {
         value: 0,
         negate: true,
     };
-    compare_kernels(|side| {
+    let said = compare_kernels(|side| {
         let tables = [(Family::Ip, "filter"), (Family::Ip6, "filter")];
         for (table, own, other, from, to) in [
             (
@@ -319,11 +320,12 @@ fn what_the_reference_accepts_is_removed() {
         let addresses = ["10.1.0.2", "fd00::2"];
         take_over(side, remove_reference("firewall", &addresses), &tables);
     });
+    assert!(said.contains(&"Some(4)".to_owned()), "{said:?}");
 }
 
 #[test]
 fn rules_with_a_comment_of_the_reference_are_removed() {
-    compare_kernels(|side| {
+    let said = compare_kernels(|side| {
         let tables = [(Family::Ip, "cni_hostport"), (Family::Ip6, "cni_hostport")];
         for table in tables {
             let mut commands = Vec::new();
@@ -338,4 +340,5 @@ fn rules_with_a_comment_of_the_reference_are_removed() {
         take_over(side, remove_reference("bridge", &[]), &tables);
         take_over(side, remove_reference("portmap", &[]), &tables);
     });
+    assert!(said.contains(&"Some(4)".to_owned()), "{said:?}");
 }
