@@ -22,10 +22,7 @@ impl Perform<Add> for Model {
         let Add { link, address, .. } = wanted;
         self.change(|machine| add(machine.state.of(link.namespace)?, wanted))
             .while_doing(format_args!("add {address} to {link}"))?;
-        changes.undo_with(Delete {
-            link: link.clone(),
-            address: *address,
-        });
+        changes.undo_with(wanted.inverse());
         Ok(())
     }
 }

@@ -36,10 +36,7 @@ impl Perform<AddSource> for Model {
             sources(zones, zone)?.push(*source);
             Ok(())
         })?;
-        changes.undo_with(RemoveSource {
-            zone: zone.clone(),
-            source: *source,
-        });
+        changes.undo_with(permit.operation().inverse());
         Ok(())
     }
 }

@@ -27,11 +27,7 @@ impl Perform<Add> for Model {
             Ok(before.is_some_and(|entry| lasts(&entry)))
         })?;
         if !was_set {
-            changes.undo_with(Delete {
-                link: add.link.clone(),
-                address: add.address,
-                proxy: Some(add.proxy),
-            });
+            changes.undo_with(add.inverse());
         }
         Ok(())
     }

@@ -35,6 +35,16 @@ pub struct Add {
     pub overlap: Option<Overlap>,
 }
 
+impl Add {
+    /// What takes it back.
+    pub fn inverse(&self) -> Delete {
+        Delete {
+            link: self.link.clone(),
+            address: self.address,
+        }
+    }
+}
+
 /// Removes an address from a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delete {

@@ -31,6 +31,16 @@ pub struct AddSource {
     pub source: IpAddr,
 }
 
+impl AddSource {
+    /// What takes it back.
+    pub fn inverse(&self) -> RemoveSource {
+        RemoveSource {
+            zone: self.zone.clone(),
+            source: self.source,
+        }
+    }
+}
+
 /// Takes an address out of a zone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RemoveSource {

@@ -46,13 +46,23 @@ pub struct Add {
     pub proxy: bool,
 }
 
+impl Add {
+    /// What takes it back, where there was no entry before.
+    pub fn inverse(&self) -> Delete {
+        Delete {
+            link: self.link.clone(),
+            address: self.address,
+            proxy: Some(self.proxy),
+        }
+    }
+}
+
 /// Removes an entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delete {
     pub link: LinkFacts,
     pub address: IpAddr,
     /// Only a proxy entry, or only one that is not; if left out, a proxy entry only if there is no other.
-    /// out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<bool>,
 }

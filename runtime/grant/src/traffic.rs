@@ -209,6 +209,20 @@ pub struct AddQdisc {
     pub qdisc: Qdisc,
 }
 
+impl AddQdisc {
+    /// What takes it back, where the discipline has got this handle.
+    pub fn inverse(&self, handle: Handle) -> DeleteQdisc {
+        DeleteQdisc {
+            link: self.link.clone(),
+            parent: self.qdisc.parent,
+            present: Some(PresentQdisc {
+                handle,
+                discipline: self.qdisc.discipline.word().to_owned(),
+            }),
+        }
+    }
+}
+
 /// The discipline that the kernel reports at a parent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PresentQdisc {
@@ -239,6 +253,16 @@ pub struct AddClass {
     pub link: LinkFacts,
     #[serde(flatten)]
     pub class: Class,
+}
+
+impl AddClass {
+    /// What takes it back.
+    pub fn inverse(&self) -> DeleteClass {
+        DeleteClass {
+            link: self.link.clone(),
+            handle: self.class.handle,
+        }
+    }
 }
 
 /// Removes a class. weir does this when an `add` fails; plugins cannot.

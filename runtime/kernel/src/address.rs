@@ -28,10 +28,7 @@ impl Perform<Add> for Linux {
                 self.route(link.namespace)?.change(message, NEW)
             })
             .while_doing(format_args!("add {address} to {link}"))?;
-        changes.undo_with(Delete {
-            link: link.clone(),
-            address: *address,
-        });
+        changes.undo_with(wanted.inverse());
         Ok(())
     }
 }

@@ -18,10 +18,7 @@ impl Perform<AddClass> for Model {
         let AddClass { link, class } = permit.operation();
         self.change(|machine| add(machine, link, class))
             .while_doing(format_args!("add class {} to {link}", class.handle))?;
-        changes.undo_with(DeleteClass {
-            link: link.clone(),
-            handle: class.handle,
-        });
+        changes.undo_with(permit.operation().inverse());
         Ok(())
     }
 }

@@ -21,14 +21,7 @@ impl Perform<AddQdisc> for Model {
         let handle = self
             .change(|machine| add(machine, link, qdisc))
             .while_doing(doing)?;
-        changes.undo_with(DeleteQdisc {
-            link: link.clone(),
-            parent: qdisc.parent,
-            present: Some(PresentQdisc {
-                handle,
-                discipline: word.to_owned(),
-            }),
-        });
+        changes.undo_with(permit.operation().inverse(handle));
         Ok(())
     }
 }

@@ -43,10 +43,7 @@ impl Perform<AddSource> for Linux {
         self.firewalld
             .change_zone(zone, async |zones| zones.add_source(zone, &source).await)
             .while_doing(format_args!("bind {source} to zone `{zone}`"))?;
-        changes.undo_with(RemoveSource {
-            zone: zone.clone(),
-            source: permit.operation().source,
-        });
+        changes.undo_with(permit.operation().inverse());
         Ok(())
     }
 }

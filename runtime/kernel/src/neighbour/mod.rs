@@ -52,11 +52,7 @@ impl Perform<Add> for Linux {
             })
             .while_doing(format_args!("add neighbour {address} to {link}"))?;
         if !was_set {
-            changes.undo_with(Delete {
-                link: link.clone(),
-                address: *address,
-                proxy: Some(*proxy),
-            });
+            changes.undo_with(permit.operation().inverse());
         }
         Ok(())
     }

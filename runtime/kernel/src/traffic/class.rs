@@ -40,10 +40,7 @@ impl Perform<AddClass> for Linux {
         let socket = self.route(link.namespace)?;
         make(socket, link, class)
             .while_doing(format_args!("add class {} to {link}", class.handle))?;
-        changes.undo_with(DeleteClass {
-            link: link.clone(),
-            handle: class.handle,
-        });
+        changes.undo_with(permit.operation().inverse());
         Ok(())
     }
 }

@@ -50,14 +50,7 @@ impl Perform<AddQdisc> for Linux {
             "add {word} {} to {link} at {}",
             qdisc.handle, qdisc.parent
         ))?;
-        changes.undo_with(DeleteQdisc {
-            link: link.clone(),
-            parent: qdisc.parent,
-            present: Some(PresentQdisc {
-                handle,
-                discipline: word.to_owned(),
-            }),
-        });
+        changes.undo_with(permit.operation().inverse(handle));
         Ok(())
     }
 }
