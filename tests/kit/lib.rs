@@ -32,6 +32,7 @@ pub mod sigstore;
 pub mod state;
 pub mod throughput;
 pub mod trace;
+pub mod traffic;
 pub mod vm;
 mod waiting;
 pub mod web;

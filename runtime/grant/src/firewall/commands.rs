@@ -347,14 +347,20 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Returns the statement that it is equivalent to.
+    /// Returns the word in a grant of the statement that it is equivalent to.
     pub fn kind(&self) -> StatementKind {
-        match self {
-            Self::Accept => StatementKind::Accept,
-            Self::Drop => StatementKind::Drop,
-            Self::Return => StatementKind::Return,
-            Self::Jump(_) => StatementKind::Jump,
-            Self::Goto(_) => StatementKind::Goto,
+        Statement::from(self.clone()).kind()
+    }
+}
+
+impl From<Verdict> for Statement {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Accept => Self::Accept,
+            Verdict::Drop => Self::Drop,
+            Verdict::Return => Self::Return,
+            Verdict::Jump(chain) => Self::Jump(chain),
+            Verdict::Goto(chain) => Self::Goto(chain),
         }
     }
 }

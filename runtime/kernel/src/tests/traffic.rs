@@ -13,49 +13,17 @@ use weir_grant::traffic::{
     Discipline, Filter, Handle, ListClasses, ListFilters, ListQdiscs, PresentQdisc, Qdisc,
     TokenBucket,
 };
+use weir_kit::traffic::{self, BUCKET, CLASS_30, FIRST, HOOKS, at_root, ingress};
 
 use super::{Lab, assert_code, lab};
 use crate::{Code, Facts as _, Result};
-
-const FIRST: Handle = Handle(0x1_0000);
-const CLASS_30: Handle = Handle(0x1_0030);
-const INGRESS: Handle = Handle(0xffff_0000);
-
-const BUCKET: TokenBucket = TokenBucket {
-    rate: 1_000_000,
-    burst: 20_000,
-    latency: 25_000,
-};
-
-fn at_root(discipline: Discipline) -> Qdisc {
-    Qdisc {
-        handle: FIRST,
-        parent: Handle::ROOT,
-        discipline,
-    }
-}
-
-fn ingress() -> Qdisc {
-    Qdisc {
-        handle: INGRESS,
-        parent: Handle::INGRESS,
-        discipline: Discipline::Ingress,
-    }
-}
 
 fn htb() -> Qdisc {
     at_root(Discipline::Htb { default: 0x30 })
 }
 
 fn class(handle: u32) -> Class {
-    Class {
-        handle: Handle(handle),
-        parent: FIRST,
-        rate: 1_000_000,
-        ceil: 2_000_000,
-        burst: 15_000,
-        cburst: 30_000,
-    }
+    traffic::class(Handle(handle), FIRST)
 }
 
 fn every_packet(parent: Handle, action: Action) -> Filter {
@@ -275,7 +243,7 @@ fn what_makes_no_sense_is_refused_in_words() {
             ),
             (
                 Qdisc {
-                    handle: INGRESS,
+                    handle: HOOKS,
                     ..htb()
                 },
                 "below ffff",
@@ -359,7 +327,7 @@ fn clsact_has_its_own_kind_and_hooks() {
         };
         on.add(clsact.clone()).unwrap();
         let expected = Qdisc {
-            handle: INGRESS,
+            handle: HOOKS,
             ..clsact
         };
         assert_eq!(on.qdiscs()[1..], [expected]);
@@ -455,14 +423,14 @@ fn the_kernel_chooses_handles_and_priorities() {
 
         on.add(ingress()).unwrap();
         let target = ifb(on.lab, Host, "ifb7");
-        let redirect = every_packet(INGRESS, Action::Redirect(target));
+        let redirect = every_packet(HOOKS, Action::Redirect(target));
         let first = on.add_filter(redirect.clone()).unwrap();
         let second = on.add_filter(redirect).unwrap();
         assert_ne!(first.priority, 0);
         assert_ne!(first.priority, second.priority);
-        assert_eq!(on.filters(INGRESS).len(), 2);
+        assert_eq!(on.filters(HOOKS).len(), 2);
         on.lab.perform(first.clone()).unwrap();
-        let left = on.filters(INGRESS);
+        let left = on.filters(HOOKS);
         assert_eq!(left.len(), 1, "{left:?}");
         assert_eq!(left[0].priority, second.priority);
         let shown = on.tc(&["filter", "show", "ingress"]);
@@ -795,7 +763,7 @@ fn filters_that_make_no_sense_are_refused() {
         assert!(on.filters(Handle(0x2_0000)).is_empty());
         // Classes are of no use to other disciplines.
         on.add(ingress()).unwrap();
-        let classify = every_packet(INGRESS, Action::Classify(Handle(0xffff_0030)));
+        let classify = every_packet(HOOKS, Action::Classify(Handle(0xffff_0030)));
         assert_code(
             on.add_filter(classify),
             Code::NotFound,
@@ -852,17 +820,17 @@ fn packets_are_redirected() {
         on.add(ingress()).unwrap();
         let wanted = Filter {
             priority: 1,
-            ..every_packet(INGRESS, Action::Redirect(target.clone()))
+            ..every_packet(HOOKS, Action::Redirect(target.clone()))
         };
         on.add_filter(wanted).unwrap();
         let expected = Filter {
-            parent: INGRESS,
+            parent: HOOKS,
             priority: 1,
             source: None,
             destination: None,
             action: Action::Redirect(target.index),
         };
-        assert_eq!(on.filters(INGRESS), std::slice::from_ref(&expected));
+        assert_eq!(on.filters(HOOKS), std::slice::from_ref(&expected));
 
         for add in [
             ["address", "add", "10.0.0.2/24", "dev", "eth0"].as_slice(),
@@ -902,7 +870,7 @@ fn packets_are_redirected() {
             action: Action::Redirect(0),
             ..expected
         };
-        assert_eq!(on.filters(INGRESS), [nowhere]);
+        assert_eq!(on.filters(HOOKS), [nowhere]);
     });
 }
 

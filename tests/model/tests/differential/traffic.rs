@@ -7,24 +7,16 @@ use weir_grant::traffic::{
     Discipline, Filter, Handle, ListClasses, ListFilters, ListQdiscs, PresentQdisc, Qdisc,
     TokenBucket,
 };
+use weir_kit::traffic::{BUCKET, CLASS_30, FIRST, HOOKS, at_root, class, ingress};
 
 use crate::link::{nothing_of, pair};
 use crate::random::Random;
 use crate::side::{Side, compare, compare_kernels, name_of};
 
-const FIRST: Handle = Handle(0x1_0000);
 const SECOND: Handle = Handle(0x2_0000);
-const CLASS_30: Handle = Handle(0x1_0030);
 const CLASS_31: Handle = Handle(0x1_0031);
-const HOOKS: Handle = Handle(0xffff_0000);
 const IN: Handle = Handle(0xffff_fff2);
 const OUT: Handle = Handle(0xffff_fff3);
-
-const BUCKET: TokenBucket = TokenBucket {
-    rate: 1_000_000,
-    burst: 20_000,
-    latency: 25_000,
-};
 
 const TBF: Discipline = Discipline::Tbf(BUCKET);
 const HTB: Discipline = Discipline::Htb { default: 0x30 };
@@ -87,25 +79,6 @@ fn at(parent: Handle, handle: Handle, discipline: Discipline) -> Qdisc {
         handle,
         parent,
         discipline,
-    }
-}
-
-fn at_root(discipline: Discipline) -> Qdisc {
-    at(Handle::ROOT, FIRST, discipline)
-}
-
-fn ingress() -> Qdisc {
-    at(Handle::INGRESS, HOOKS, Discipline::Ingress)
-}
-
-fn class(handle: Handle, parent: Handle) -> Class {
-    Class {
-        handle,
-        parent,
-        rate: 1_000_000,
-        ceil: 2_000_000,
-        burst: 15_000,
-        cburst: 30_000,
     }
 }
 
