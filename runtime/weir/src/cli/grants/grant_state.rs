@@ -57,7 +57,7 @@ impl State {
     }
 
     /// Whether a person should look at it. A shipped document is replaced on purpose.
-    pub fn needs_mending(self) -> bool {
+    pub fn needs_fixing(self) -> bool {
         !matches!(
             self,
             Self::InForce | Self::Replaced | Self::NoNetwork | Self::Stopped

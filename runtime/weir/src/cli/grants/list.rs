@@ -66,11 +66,11 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
                 "`{file}` is not valid: no plugin runs until it is fixed or removed"
             ));
         }
-        let needs_mending = all.iter().any(|one| match one {
-            Ok(grant) => grant.state.needs_mending(),
+        let needs_fixing = all.iter().any(|one| match one {
+            Ok(grant) => grant.state.needs_fixing(),
             Err(_) => true,
         });
-        return Ok((!needs_mending).into());
+        return Ok((!needs_fixing).into());
     }
     let listed = all.iter().filter_map(|one| match one {
         Err(broken) => Some(not_valid(broken)),
@@ -79,8 +79,8 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     });
     let listed: Vec<Listed> = listed.collect();
     arguments.format.print(&listed, |listed| print(listed))?;
-    let needs_mending = listed.iter().any(|one| one.state.needs_mending());
-    Ok((!needs_mending).into())
+    let needs_fixing = listed.iter().any(|one| one.state.needs_fixing());
+    Ok((!needs_fixing).into())
 }
 
 fn no_such_plugin(all: &[&Grant], plugin: &str) -> String {
