@@ -96,6 +96,9 @@ pub type Flaw = (&'static str, String);
 pub enum Has<F> {
     /// The field does not apply to the operation.
     Nothing,
+    /// It applies to parts of the operation or to what follows it, each of which is matched for itself. Any rule
+    /// matches; what it names bounds what may come.
+    Later,
     /// Unspecified, so possibly anything: only a rule without the field matches.
     Anything,
     /// This.

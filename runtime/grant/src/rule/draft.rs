@@ -46,7 +46,7 @@ impl Draft {
                 self.open.insert(key);
             }
             // Only a rule without the field allows it.
-            Has::Nothing | Has::Anything => {}
+            Has::Nothing | Has::Later | Has::Anything => {}
         }
     }
 }

@@ -29,6 +29,7 @@ impl Facts {
     pub(crate) fn set<T: FieldType>(&mut self, key: &'static str, has: Has<T::Fact<'_>>) {
         let has = match has {
             Has::Nothing => Has::Nothing,
+            Has::Later => Has::Later,
             Has::Anything => Has::Anything,
             Has::One(fact) => Has::One(T::text(fact)),
         };
@@ -43,6 +44,20 @@ impl Facts {
         }
     }
 
+    /// Settles what this leaves for later and another object of the operation has.
+    pub(crate) fn settle(&mut self, others: &[Self]) {
+        let has = |other: &Self, key: &str| {
+            let has = other.fields.get(key);
+            other.capability == self.capability && matches!(has, Some(Has::One(_) | Has::Anything))
+        };
+        let is_settled = |key: &str| others.iter().any(|other| has(other, key));
+        for (key, own) in &mut self.fields {
+            if *own == Has::Later && is_settled(key) {
+                *own = Has::Nothing;
+            }
+        }
+    }
+
     /// Returns the same, where what differs in another may be anything.
     #[must_use]
     pub fn common(mut self, other: &Self) -> Self {
@@ -52,6 +67,11 @@ impl Facts {
             }
         }
         self
+    }
+
+    /// Whether the operation has something for a field, or may have.
+    pub(crate) fn applies(&self, key: &str) -> bool {
+        !matches!(self.fields.get(key), Some(Has::Nothing | Has::Later))
     }
 
     /// Returns the facts as a rule that allows them and nothing else, to describe them.
@@ -99,14 +119,14 @@ impl RuleFields {
             let meeting = match has {
                 None => continue,
                 Some(Has::Nothing) if !field.is_never_asked => continue,
-                Some(Has::Nothing | Has::Anything) => values.clone(),
+                Some(Has::Nothing | Has::Later | Has::Anything) => values.clone(),
                 Some(Has::One(asked)) if is_covered(field, values, asked, facts.verb()) => continue,
                 // A change of nothing in particular may be one of anything.
                 Some(Has::One(asked)) if asked.is_empty() => values.clone(),
                 Some(Has::One(asked)) => meeting(field, values, asked),
             };
             // An empty list allows what has nothing for its field.
-            let may_have_nothing = matches!(facts.fields.get(field.key), Some(Has::Nothing));
+            let may_have_nothing = matches!(has, Some(Has::Nothing | Has::Later));
             if meeting.is_empty() && !may_have_nothing {
                 return None;
             }
