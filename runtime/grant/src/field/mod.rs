@@ -122,6 +122,8 @@ pub struct Seen<'a> {
     pub invocation: &'a Invocation,
     /// The networks in which addresses were given to links.
     pub networks: &'a [IpNet],
+    /// Whether a rule gets every field that narrows it, also those that a suggestion leaves out.
+    pub is_least: bool,
 }
 
 /// A field of a capability's rules, for the tools.

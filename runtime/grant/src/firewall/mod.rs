@@ -212,6 +212,15 @@ impl Operation for Apply {
         };
         needed.into_iter().map(requirement).collect()
     }
+
+    fn unseen(&self) -> &'static [&'static str] {
+        let is_removal = self.removed_keys().next().is_some();
+        if is_removal && self.removed.is_empty() {
+            &["owners"]
+        } else {
+            &[]
+        }
+    }
 }
 
 /// The base chains that the commands so far have made, and the hook of each. The kernel lets nobody move

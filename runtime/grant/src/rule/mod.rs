@@ -24,7 +24,7 @@ use super::Capabilities;
 use super::field::{Field, Seen, Texts};
 use super::invocation::Invocation;
 use super::verb::{Verb, VerbSet};
-pub use draft::Draft;
+pub use draft::{Draft, bound_parts};
 pub use fields::{RuleFields, capabilities, merge, rules_of};
 pub use matching::{Matched, Miss};
 pub use possible::{Bounds, Facts};
