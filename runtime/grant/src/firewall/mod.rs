@@ -2,6 +2,7 @@
 
 mod act;
 mod commands;
+mod mapped;
 mod ports;
 mod rule;
 mod tables;
