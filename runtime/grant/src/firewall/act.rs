@@ -4,6 +4,7 @@
 //! commands are described, and the others are counted.
 
 use super::mapped::Translations;
+use super::ports::protocol;
 use super::{
     Apply, Chain, Chains, Command, Condition, Element, ElementData, Elements, Field, GetElement,
     ListChains, ListElements, ListRules, ListSets, MapLookup, Nat, NatTarget, Policy,
@@ -317,18 +318,6 @@ fn compared(field: Field, value: &Value) -> String {
         (Field::InputLinkName, Value::Name(name)) => format!("coming in on `{name}`"),
         (Field::OutputLinkName, Value::Name(name)) => format!("going out of `{name}`"),
         _ => with_preposition(field, value.to_string()),
-    }
-}
-
-/// The word for a protocol's number.
-pub(super) fn protocol(number: u32) -> Option<&'static str> {
-    match number {
-        1 => Some("icmp"),
-        6 => Some("tcp"),
-        17 => Some("udp"),
-        58 => Some("icmpv6"),
-        132 => Some("sctp"),
-        _ => None,
     }
 }
 

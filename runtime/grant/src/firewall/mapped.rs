@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::act::protocol;
-use super::ports::{number, protocol_and_port};
+use super::ports::{number, protocol, protocol_and_port};
 use super::{Chains, Command, Element, ElementData, Hook, NatTarget, Rule, Statement, Value};
 use crate::phrase::joined;
 

@@ -1,5 +1,5 @@
 //! The ports that a transaction translates: those in the keys of maps whose values are addresses and ports, and those
-//! in the conditions of a translation that has its own.
+//! in the conditions of a translation that has its own; and the numbers of protocols.
 
 use super::commands::{
     Command, Condition, Element, ElementData, Field, MapLookup, NatTarget, Rule, Statement, Value,
@@ -53,6 +53,18 @@ pub(super) fn protocol_and_port(numbers: &[u32]) -> Option<(u32, u32)> {
         [protocol, port] | [port, protocol] if PROTOCOLS.contains(&protocol) => {
             Some((protocol, port))
         }
+        _ => None,
+    }
+}
+
+/// The word for a protocol's number.
+pub(super) fn protocol(number: u32) -> Option<&'static str> {
+    match number {
+        1 => Some("icmp"),
+        6 => Some("tcp"),
+        17 => Some("udp"),
+        58 => Some("icmpv6"),
+        132 => Some("sctp"),
         _ => None,
     }
 }

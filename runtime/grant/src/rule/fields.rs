@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::possible::Bounds;
 use crate::field::{Field, Flaw, Texts};
 use crate::namespace::Namespace;
 use crate::verb::Verb;
@@ -18,6 +17,9 @@ pub struct RuleFields {
     pub capability: Capability,
     pub fields: BTreeMap<String, Texts>,
 }
+
+/// The values that bound what a rule allows, by field.
+pub type Bounds = BTreeMap<String, Texts>;
 
 /// Returns a capability's rules, in the document's order.
 pub fn rules_of(capabilities: &Capabilities, capability: Capability) -> Vec<RuleFields> {

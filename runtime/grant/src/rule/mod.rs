@@ -25,9 +25,9 @@ use super::field::{Field, Seen, Texts};
 use super::invocation::Invocation;
 use super::verb::{Verb, VerbSet};
 pub use draft::{Draft, bound_parts};
-pub use fields::{RuleFields, capabilities, merge, rules_of};
+pub use fields::{Bounds, RuleFields, capabilities, merge, rules_of};
 pub use matching::{Matched, Miss};
-pub use possible::{Bounds, Facts};
+pub use possible::Facts;
 pub use sentence::{Sentence, bounds_in_words, facts_in_words, sentence};
 pub(crate) use sentence::{listed, owned};
 

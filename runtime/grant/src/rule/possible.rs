@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::fields::RuleFields;
+use super::fields::{Bounds, RuleFields};
 use crate::field::types::Owners;
 use crate::field::{Field, FieldType, Has, Texts};
 use crate::{Capability, Rule, Verb};
@@ -14,9 +14,6 @@ pub struct Facts {
     pub capability: Capability,
     fields: BTreeMap<&'static str, Has<Texts>>,
 }
-
-/// The values that bound what a rule allows, by field.
-pub type Bounds = BTreeMap<String, Texts>;
 
 impl Facts {
     pub(crate) fn new<R: Rule>() -> Self {

@@ -1,8 +1,8 @@
 //! A rule in words. Each capability describes its own; a field that it does not mention is added as it is, so none is
 //! hidden.
 
-use super::fields::RuleFields;
-use super::possible::{Bounds, Facts};
+use super::fields::{Bounds, RuleFields};
+use super::possible::Facts;
 use crate::Capability;
 use crate::field::Texts;
 use crate::host_interfaces::HOST_INTERFACES;
