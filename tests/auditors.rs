@@ -114,6 +114,48 @@ fn one_command_tells_who_may_take_a_link_down() -> Result<()> {
     Ok(())
 }
 
+/// What a plugin may write into its tables of packet filters is a condition, as long as the question leaves it open.
+#[test]
+fn one_command_tells_who_may_write_packet_filters_and_which() -> Result<()> {
+    let node = node()?;
+    let apply = ["grants", "who", "firewall.apply"];
+    let of = |words: &[&str], plugin: &str| -> Result<Vec<String>> {
+        let may = node.json(&[&apply[..], words].concat(), 0)?;
+        let mut rows = rows(&may);
+        rows.retain(|row| row.starts_with(plugin));
+        rows.dedup();
+        Ok(rows)
+    };
+    let table = ["namespace=host", "family=inet"];
+    let own = r#"portmap firewall[0] {"hooks":["output","postrouting","prerouting"],"statements":["dnat","masquerade","set-mark"]}"#;
+    let tenants = r#"portmap tenants.firewall[0] {"hooks":["output","postrouting","prerouting"],"owners":["network"],"ports":["1-21","10261-65535","23-2378","2381-6442","6444-10247"],"statements":["dnat","masquerade","set-mark"]}"#;
+    assert_eq!(of(&table, "portmap")?, [own, tenants]);
+    // Without any field as well, with wildcards, and for several operations.
+    for words in [&[][..], &["family=in*"]] {
+        assert!(of(words, "portmap")?.contains(&own.to_owned()), "{words:?}");
+    }
+    let statement = [&table[..], &["hooks=output", "statements=dnat"]].concat();
+    assert_eq!(of(&statement, "portmap")?[0], "portmap firewall[0] {}");
+    assert_eq!(of(&statement, "firewall")?, [""; 0]);
+    let text = node.stdout(&[&apply[..], &table].concat(), 0)?;
+    assert_contains(
+        &text,
+        &[
+            "with chains on output, postrouting and prerouting",
+            "with no statement but accept, drop and jump",
+            "removing only elements of this network, translating no port of the host but 1-21",
+        ],
+    );
+    for words in [&apply[..], &["grants", "who", "firewall*"]] {
+        let text = node.stdout(words, 0)?;
+        assert!(
+            !text.contains("every hook") && !text.contains("do anything"),
+            "{text}"
+        );
+    }
+    Ok(())
+}
+
 /// Where no condition is left, the gate's matcher allows it; where nobody may, it denies it.
 #[test]
 fn what_may_be_done_is_what_is_explained() -> Result<()> {

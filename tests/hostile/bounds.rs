@@ -51,7 +51,7 @@ fn calls_are_bounded() -> Result<()> {
         213,
         &[
             "made more calls of host functions than `limits.calls: 50`",
-            "its last call was `link.get`",
+            "its last call before that was `link.get`",
             GRANT,
         ],
     )?;
@@ -69,17 +69,35 @@ fn calls_are_bounded() -> Result<()> {
 #[test]
 fn what_crosses_is_bounded() -> Result<()> {
     let fixture = limited("{ transfer: 64KiB }")?;
-    for act in ["hand over", "return"] {
+    for (act, last_call) in [
+        ("hand over", "it had not called the contract before that"),
+        (
+            "ask and hand over",
+            "its last call before that was `link.get`",
+        ),
+        ("ask and return", "its last call before that was `link.get`"),
+    ] {
         fixture.ends(
-            json!({ "act": act }),
+            json!({ "act": act, "target": "lo" }),
             214,
             &[
                 "handed over more in one call than `limits.transfer: 64KiB`",
+                last_call,
                 GRANT,
             ],
         )?;
     }
     Ok(())
+}
+
+/// Property: what is told of the last call is true, although the engine does not say which one was too many.
+#[test]
+fn the_call_before_the_one_too_many_is_told() -> Result<()> {
+    limited("{ calls: 1 }")?.ends(
+        json!({ "act": "ask and hand over", "target": "lo" }),
+        213,
+        &["its last call before that was `link.get`", GRANT],
+    )
 }
 
 /// Property: whatever ends a plugin is an error of that plugin, and says what it was.

@@ -369,7 +369,7 @@ fn an_exceeded_limit_names_its_key_and_its_grant() -> Result<()> {
         &[
             "error 213: network `tried`: plugin `misbehaving`: made more calls of host functions than `limits.calls: 10`",
             &format!(
-                "its grant is `{}`; its last call was `log.write`",
+                "its grant is `{}`; its last call before that was `log.write`",
                 path(&grant)?
             ),
         ],

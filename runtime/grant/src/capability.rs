@@ -105,6 +105,17 @@ macro_rules! capabilities {
                 }
             }
 
+            /// Returns each way in which it can come about under these rules: usually itself alone.
+            pub fn ways(&self, capabilities: &Capabilities) -> Vec<Self> {
+                match self {
+                    $(Self::$variant(r) => {
+                        let ways = $crate::capability::ways::<$rule>(capabilities, r);
+                        ways.into_iter().map(Self::$variant).collect()
+                    })*
+                    Self::Native(r) => vec![Self::Native(r.clone())],
+                }
+            }
+
             /// Returns the facts about each way in which it can come about under these rules.
             pub fn facts(&self, capabilities: &Capabilities) -> Vec<$crate::rule::Facts> {
                 match self {
@@ -170,8 +181,15 @@ pub(crate) fn facts<R: Rule>(
     capabilities: &Capabilities,
     requirement: &R::Requirement,
 ) -> Vec<Facts> {
-    let ways = R::spread(R::of(capabilities), requirement.clone());
+    let ways = ways::<R>(capabilities, requirement);
     ways.iter().map(R::facts).collect()
+}
+
+pub(crate) fn ways<R: Rule>(
+    capabilities: &Capabilities,
+    requirement: &R::Requirement,
+) -> Vec<R::Requirement> {
+    R::spread(R::of(capabilities), requirement.clone())
 }
 
 pub(crate) fn is_met<R: Rule>(

@@ -114,8 +114,8 @@ rule! {
         => verbs = r.verb;
     } says |rule| {
         let sources = rule.with("sources", " within ");
-        let zones = rule.one_of("zones", "the zones ", "every zone");
-        format!("{} addresses{sources} in {zones}", rule.verbs())
+        let zones = rule.one_of("zones", " in the zones ", " in every zone");
+        format!("{} addresses{sources}{zones}", rule.verbs())
     }
 }
 

@@ -37,6 +37,11 @@ pub trait Operation: Act + Clone + Serialize {
         None
     }
 
+    /// The fields of a rule that bound parts of it which the host looks up only if a rule has the field, and did not.
+    fn unseen(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The links that it names.
     fn links(&self) -> Vec<&LinkFacts> {
         Vec::new()

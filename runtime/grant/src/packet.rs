@@ -91,7 +91,7 @@ rule! {
         /// Local ports of `udp`, as numbers and ranges.
         ports: Ranges<u16> = Has::if_any(r.subject.local_port());
         /// Ports that datagrams of `udp` may go to, as numbers and ranges.
-        remotes: Ranges<u16> = Has::if_any(r.subject.remote_port());
+        remotes: Ranges<u16> = r.subject.remote_port();
         /// EtherTypes of `raw`, as numbers and ranges: 2048 is IPv4.
         ethertypes: Ranges<u16> = Has::if_any(r.subject.ether_type());
         => verbs = r.verb;
@@ -131,10 +131,11 @@ impl Subject {
         }
     }
 
-    fn remote_port(self) -> Option<u16> {
+    /// Each datagram of a socket says where it goes.
+    fn remote_port(self) -> Has<u16> {
         match self {
-            Self::Udp { remote, .. } => remote,
-            Self::Raw(_) => None,
+            Self::Udp { remote, .. } => remote.map_or(Has::Later, Has::One),
+            Self::Raw(_) => Has::Nothing,
         }
     }
 

@@ -33,6 +33,9 @@ pub trait Query {
     /// Everything that must be allowed for the operation to be allowed.
     fn needs(&self) -> Vec<Need>;
 
+    /// The fields of a rule that bound parts of it which are not known.
+    fn unseen(&self) -> &'static [&'static str];
+
     /// Says why weir refuses it whatever a grant allows.
     fn flaw(&self) -> Option<String>;
 
@@ -67,6 +70,10 @@ where
 
     fn needs(&self) -> Vec<Need> {
         self.requirements().into_iter().map(Need::from).collect()
+    }
+
+    fn unseen(&self) -> &'static [&'static str] {
+        Operation::unseen(self)
     }
 
     fn flaw(&self) -> Option<String> {

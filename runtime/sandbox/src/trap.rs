@@ -46,14 +46,21 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error, from: &LimitsFrom)
             (codes::TRAPPED, what, None)
         }
     };
-    let last_call = match state.last_call() {
-        Some(call) => format!("its last call was `{call}`"),
-        None => "it had not called the contract".to_owned(),
-    };
-    let details = [grant.map(Origin::place), Some(last_call)];
+    let details = [grant.map(Origin::place), Some(last_call(state, code))];
     let rest = Some(output.rest).filter(|rest| !rest.is_empty());
     let details = details.into_iter().chain([rest]).flatten();
     Error::new(code, what).and_details(details)
+}
+
+/// The plugin's last call. The engine ends one that is too many or hands over too much before it says which function it is of,
+/// so the one before is named as such.
+fn last_call(state: &State, code: u32) -> String {
+    let is_unnamed = [codes::CALLS, codes::TRANSFER].contains(&code);
+    let before = if is_unnamed { " before that" } else { "" };
+    match state.last_call() {
+        Some(call) => format!("its last call{before} was `{call}`"),
+        None => format!("it had not called the contract{before}"),
+    }
 }
 
 /// A limit that a plugin exceeded: its code and a sentence.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
-use weir_kit::assert_contains;
+use weir_kit::{assert_contains, assert_lacks};
 
 use super::{Chained, is_chain_line, rechained};
 
@@ -153,6 +153,50 @@ fn an_erased_log_is_not_said_to_be_all_there() -> Result<()> {
     // A checkpoint of afterwards has something to say.
     let later = chained.checkpoint()?;
     chained.assert_intact(&["--checkpoint", &later])
+}
+
+/// A log that is gone is told like one whose end was cut off, by whatever says that there was one.
+#[test]
+fn a_log_that_was_deleted_is_said_to_be_gone() -> Result<()> {
+    let chained = Chained::with_records()?;
+    let checkpoint = chained.checkpoint()?;
+    let with_checkpoint = ["--checkpoint", checkpoint.as_str()];
+    let rotated = chained.rotate("audit.jsonl.1")?;
+    for words in [&[][..], &with_checkpoint] {
+        let output = chained.run(&[&["verify"], words].concat())?;
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let errors = String::from_utf8(output.stderr)?;
+        let given = format!("give `--file {rotated}`");
+        assert_contains(
+            &errors,
+            &["cannot tell", "nothing has been written since", &given],
+        );
+    }
+    fs::remove_file(&rotated)?;
+    chained.assert_found(&[], &["cut-off"])?;
+    chained.assert_found(&with_checkpoint, &["cut-off", "checkpoint"])?;
+    let output = chained.run(&[&["verify"], &with_checkpoint[..]].concat())?;
+    let said = String::from_utf8(output.stdout)?;
+    let log = chained.log().display().to_string();
+    let gone = format!("note: `{log}` does not exist");
+    assert_contains(
+        &said,
+        &[
+            &gone,
+            "is not in the log: the log was removed",
+            "no line is in the chain",
+        ],
+    );
+    assert_lacks(&said, &["cannot tell"]);
+
+    // With the head, too.
+    fs::remove_file(chained.paths().audit_head())?;
+    chained.assert_found(&with_checkpoint, &["checkpoint"])?;
+    let output = chained.run(&["verify"])?;
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let errors = String::from_utf8(output.stderr)?;
+    assert_contains(&errors, &["cannot tell", "does not exist"]);
+    Ok(())
 }
 
 #[test]

@@ -96,6 +96,9 @@ pub type Flaw = (&'static str, String);
 pub enum Has<F> {
     /// The field does not apply to the operation.
     Nothing,
+    /// It applies to parts of the operation or to what follows it, each of which is matched for itself. Any rule
+    /// matches; what it names bounds what may come.
+    Later,
     /// Unspecified, so possibly anything: only a rule without the field matches.
     Anything,
     /// This.
@@ -119,6 +122,8 @@ pub struct Seen<'a> {
     pub invocation: &'a Invocation,
     /// The networks in which addresses were given to links.
     pub networks: &'a [IpNet],
+    /// Whether a rule gets every field that narrows it, also those that a suggestion leaves out.
+    pub is_least: bool,
 }
 
 /// A field of a capability's rules, for the tools.

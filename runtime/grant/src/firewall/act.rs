@@ -3,6 +3,8 @@
 //! A rule is described by what it does with a packet, on which hook, to which packets. Of a long transaction the gravest
 //! commands are described, and the others are counted.
 
+use super::mapped::Translations;
+use super::ports::protocol;
 use super::{
     Apply, Chain, Chains, Command, Condition, Element, ElementData, Elements, Field, GetElement,
     ListChains, ListElements, ListRules, ListSets, MapLookup, Nat, NatTarget, Policy,
@@ -30,8 +32,9 @@ impl Act for Apply {
         );
         let mut chains = Chains::default();
         let mut summary = ActSummary::default();
+        let translations = Translations::of(&self.commands);
         let commands = self.commands.iter();
-        commands.for_each(|command| summary.add(chains.summary(command)));
+        commands.for_each(|command| summary.add(chains.summary(command, &translations)));
         let words = summary.words();
         if words.is_empty() {
             return format!("write {table}");
@@ -42,10 +45,9 @@ impl Act for Apply {
     /// Whose the packets are, no condition of a rule says for certain.
     fn severity(&self, invocation: &Invocation) -> Severity {
         let mut chains = Chains::default();
-        let mut summary = self
-            .commands
-            .iter()
-            .flat_map(|command| chains.summary(command));
+        let translations = Translations::default();
+        let commands = self.commands.iter();
+        let mut summary = commands.flat_map(|command| chains.summary(command, &translations));
         let is_foreign = |mark: &String| !Owner::Attachment.has(mark, invocation);
         if summary.any(|(is_grave, _)| is_grave) || self.removed.iter().any(is_foreign) {
             Severity::of_traffic_in(self.namespace)
@@ -107,14 +109,18 @@ impl Act for RemoveReference {
 
 impl<'a> Chains<'a> {
     /// What a command does, each with whether it decides on packets or may remove what does.
-    fn summary(&mut self, command: &'a Command) -> Vec<(bool, String)> {
+    fn summary(
+        &mut self,
+        command: &'a Command,
+        translations: &Translations<'_>,
+    ) -> Vec<(bool, String)> {
         // The chains are followed as for the requirements.
         let summary = match command {
             Command::AddChain(chain) | Command::CreateChain(chain) => vec![made(chain)],
             Command::AppendRule(rule) | Command::InsertRule(rule) => vec![self.ruled(rule)],
             Command::KeepRules(rules) => rules.iter().map(|rule| self.ruled(rule)).collect(),
             Command::AddElements(elements) | Command::CreateElements(elements) => {
-                vec![put(elements)]
+                put(elements, translations)
             }
             Command::DeleteElements(elements) => {
                 let (keys, set) = (keys(&elements.elements), &elements.set);
@@ -304,14 +310,6 @@ fn condition(condition: &Condition) -> String {
 }
 
 fn compared(field: Field, value: &Value) -> String {
-    let protocol = |number: u32| match number {
-        1 => Some("icmp"),
-        6 => Some("tcp"),
-        17 => Some("udp"),
-        58 => Some("icmpv6"),
-        132 => Some("sctp"),
-        _ => None,
-    };
     match (field, value) {
         (Field::TransportProtocol, Value::Number(number)) => match protocol(*number) {
             Some(word) => format!("of {word}"),
@@ -336,30 +334,37 @@ fn with_preposition(field: Field, value: String) -> String {
     }
 }
 
-/// Elements of a set or a map: those that decide on packets first.
-fn put(elements: &Elements) -> (bool, String) {
+/// Elements of a set or a map: port mappings one by one, and of the others those that decide on packets first.
+fn put(elements: &Elements, translations: &Translations<'_>) -> Vec<(bool, String)> {
     let set = &elements.set;
-    let is_grave = |element: &Element| match &element.data {
+    let (mut acts, mut others) = (Vec::new(), Vec::new());
+    for element in &elements.elements {
+        match translations.words(set, element) {
+            Some(words) => acts.push((true, words)),
+            None => others.push(element),
+        }
+    }
+    if others.is_empty() {
+        return acts;
+    }
+    let is_grave = |element: &&Element| match &element.data {
         ElementData::None => false,
         ElementData::Verdict(verdict) => is_of_packets(verdict.kind()),
         ElementData::Values(_) => true,
     };
-    let graves = elements.elements.iter().filter(|element| is_grave(element));
-    let others = elements
-        .elements
-        .iter()
-        .filter(|element| !is_grave(element));
-    let first: Vec<&Element> = graves.clone().chain(others).take(MOST_PARTS).collect();
-    let mut words: Vec<String> = first.into_iter().map(element_words).collect();
-    let more = elements.elements.len().saturating_sub(MOST_PARTS);
-    if more > 0 {
-        words.push(format!("{more} more elements"));
+    let count = others.len();
+    let (graves, others): (Vec<&Element>, Vec<&Element>) = others.into_iter().partition(is_grave);
+    let is_any_grave = !graves.is_empty();
+    let first = graves.into_iter().chain(others).take(MOST_PARTS);
+    let mut words: Vec<String> = first.map(element_words).collect();
+    if count > MOST_PARTS {
+        words.push(format!("{} more elements", count - MOST_PARTS));
     }
-    let is_any_grave = graves.count() > 0;
-    (
+    acts.push((
         is_any_grave,
         format!("put {} into `{set}`", joined(words, "and")),
-    )
+    ));
+    acts
 }
 
 fn element_words(element: &Element) -> String {

@@ -2,6 +2,7 @@
 
 mod act;
 mod commands;
+mod mapped;
 mod ports;
 mod rule;
 mod tables;
@@ -211,6 +212,15 @@ impl Operation for Apply {
             subject,
         };
         needed.into_iter().map(requirement).collect()
+    }
+
+    fn unseen(&self) -> &'static [&'static str] {
+        let is_removal = self.removed_keys().next().is_some();
+        if is_removal && self.removed.is_empty() {
+            &["owners"]
+        } else {
+            &[]
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! The ports that a transaction translates: those in the keys of maps whose values are addresses and ports, and those
-//! in the conditions of a translation that has its own.
+//! in the conditions of a translation that has its own; and the numbers of protocols.
 
 use super::commands::{
     Command, Condition, Element, ElementData, Field, MapLookup, NatTarget, Rule, Statement, Value,
@@ -30,17 +30,42 @@ fn of_element(element: &Element) -> Vec<Option<u16>> {
         return Vec::new();
     }
     let numbers = element.key.iter().chain(element.key_end.iter().flatten());
-    let numbers: Vec<u32> = numbers
-        .filter_map(|value| match value {
-            Value::Number(number) => Some(*number),
-            _ => None,
-        })
-        .collect();
-    match numbers.as_slice() {
+    let numbers: Vec<u32> = numbers.filter_map(number).collect();
+    match protocol_and_port(&numbers) {
         // A range of keys may hold any port between its ends.
         _ if element.key_end.is_some() => vec![None],
-        [protocol, port] | [port, protocol] if PROTOCOLS.contains(protocol) => vec![port_of(*port)],
-        numbers => numbers.iter().map(|port| port_of(*port)).collect(),
+        Some((_, port)) => vec![port_of(port)],
+        None => numbers.iter().map(|port| port_of(*port)).collect(),
+    }
+}
+
+pub(super) fn number(value: &Value) -> Option<u32> {
+    match value {
+        Value::Number(number) => Some(*number),
+        _ => None,
+    }
+}
+
+/// Which of the two numbers of a key is the protocol, and which the port; none if there are others, or neither is a protocol
+/// with ports.
+pub(super) fn protocol_and_port(numbers: &[u32]) -> Option<(u32, u32)> {
+    match *numbers {
+        [protocol, port] | [port, protocol] if PROTOCOLS.contains(&protocol) => {
+            Some((protocol, port))
+        }
+        _ => None,
+    }
+}
+
+/// The word for a protocol's number.
+pub(super) fn protocol(number: u32) -> Option<&'static str> {
+    match number {
+        1 => Some("icmp"),
+        6 => Some("tcp"),
+        17 => Some("udp"),
+        58 => Some("icmpv6"),
+        132 => Some("sctp"),
+        _ => None,
     }
 }
 

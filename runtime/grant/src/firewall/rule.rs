@@ -3,12 +3,13 @@
 use std::fmt;
 
 use super::super::field::Has::{self, One};
+use super::super::field::Texts;
 use super::super::field::types::{InNamespace, Owners, Ranges, Words};
 use super::super::invocation::Invocation;
 use super::super::namespace::Namespace;
 use super::super::rule::RuleFields;
 use super::super::rule::declare::rule;
-use super::super::rule::{Rule, Sentence, listed};
+use super::super::rule::{Rule, Sentence, listed, owned};
 use super::super::verb::Verb;
 use super::commands::{Family, Hook, StatementKind};
 use super::tables;
@@ -24,16 +25,16 @@ rule! {
         /// attachment, in tables of iptables and of its own.
         verbs = r.verb;
         /// Hooks of base chains.
-        hooks: Words<Hook> = Has::if_any(r.subject.hook()), only_for(&[Verb::Write]), alternative(),
+        hooks: Words<Hook> = r.part(r.subject.hook()), only_for(&[Verb::Write]), alternative(),
             left_out("every-statement", "it may use all of them");
         /// Statements of rules, verdicts of maps, and `drop` as the policy of a base chain, on these hooks.
-        statements: Words<StatementKind> = Has::if_any(r.subject.statement()), only_for(&[Verb::Write]), alternative(),
+        statements: Words<StatementKind> = r.part(r.subject.statement()), only_for(&[Verb::Write]), alternative(),
             left_out("every-statement", "it may use all of them");
         /// Ports of the host that may be translated, if nothing on the host listens there. Every port, listened at or
         /// not, when left out.
-        ports: Ranges<u16> = r.subject.port(), only_for(&[Verb::Write]), alternative(), never_suggested();
+        ports: Ranges<u16> = r.port(), only_for(&[Verb::Write]), alternative(), never_suggested();
         /// Owners of the elements that may be removed: this network, this attachment.
-        owners: Owners = Has::if_any(r.subject.removed()), only_for(&[Verb::Write]), alternative(), never_suggested();
+        owners: Owners = r.part(r.subject.removed()), only_for(&[Verb::Write]), alternative(), never_suggested();
     } {
     /// A statement that every hook may reach must be allowed on all hooks on which the plugin may add a chain.
     fn spread(rules: &[Self], r: Requirement) -> Vec<Requirement> {
@@ -70,6 +71,21 @@ rule! {
             sentence(rule)
         }
 
+        fn bound(key: &str, values: &Texts) -> Option<String> {
+            let words = match key {
+                "hooks" if values.is_empty() => "with no chain on a hook".to_owned(),
+                "hooks" => format!("with chains on {}", listed(values, "and")),
+                "statements" if values.is_empty() => "with no statement and no verdict".to_owned(),
+                "statements" => format!("with no statement but {}", listed(values, "and")),
+                "ports" if values.is_empty() => "translating no port of the host".to_owned(),
+                "ports" => format!("translating no port of the host but {}", listed(values, "and")),
+                "owners" if values.is_empty() => "removing nothing".to_owned(),
+                "owners" => format!("removing only elements of {}", owned(values)),
+                _ => return None,
+            };
+            Some(words)
+        }
+
         fn split(rule: RuleFields) -> Vec<RuleFields> {
             tables::split(rule)
         }
@@ -98,6 +114,26 @@ impl Requirement {
             table: table.to_owned(),
             verb: Verb::Read,
             subject: Subject::Table,
+        }
+    }
+
+    /// What it has for a field. Of a table that is written, each hook and each statement is matched for itself.
+    fn part<F>(&self, own: Option<F>) -> Has<F> {
+        match self.subject {
+            Subject::Table if self.verb == Verb::Write => Has::Later,
+            _ => Has::if_any(own),
+        }
+    }
+
+    /// The port to match against a list. No list allows a port at which the host listens, or every port.
+    fn port(&self) -> Has<u16> {
+        match self.subject {
+            Subject::Port {
+                port: Some(port),
+                is_listening: false,
+            } => One(port),
+            Subject::Port { .. } => Has::Anything,
+            _ => self.part(None),
         }
     }
 }
@@ -183,18 +219,6 @@ impl Subject {
         }
     }
 
-    /// The port to match against a list. No list allows a port at which the host listens, or every port.
-    fn port(&self) -> Has<u16> {
-        match self {
-            Self::Port {
-                port: Some(port),
-                is_listening: false,
-            } => One(*port),
-            Self::Port { .. } => Has::Anything,
-            _ => Has::Nothing,
-        }
-    }
-
     fn removed(&self) -> Option<&str> {
         match self {
             Self::Removed(mark) => Some(mark),
@@ -264,23 +288,27 @@ fn own_tables(rule: &mut Sentence<'_>, verbs: &[Verb], families: &str) -> String
     if !verbs.contains(&Verb::Write) {
         return tables;
     }
-    let hooks = match rule.take("hooks") {
-        Some(hooks) if hooks.is_empty() => String::new(),
-        Some(hooks) => format!(", with chains on {}", listed(hooks, "and")),
-        None => ", with chains on every hook".to_owned(),
-    };
-    let statements = match rule.take("statements") {
-        Some(statements) if statements.is_empty() => String::new(),
-        Some(statements) => format!(", whose rules may {}", listed(statements, "or")),
-        None => ", whose rules may do anything with a packet".to_owned(),
-    };
-    let ports = match rule.take("ports") {
-        Some(ports) if ports.is_empty() => ", translating no port of the host".to_owned(),
-        Some(ports) => format!(
-            ", translating no port of the host but {}",
-            listed(ports, "and")
-        ),
-        None => String::new(),
-    };
-    format!("{tables}{hooks}{statements}{ports}")
+    let parts = [
+        ("hooks", ", with chains on every hook"),
+        ("statements", ", whose rules may do anything with a packet"),
+        ("ports", ""),
+        ("owners", ""),
+    ];
+    let mut text = tables;
+    for (key, left_out) in parts {
+        match rule.take(key) {
+            // It has nothing of the kind.
+            Some(values) if values.is_empty() && !left_out.is_empty() => {}
+            Some(values) if key == "statements" => {
+                text += &format!(", whose rules may {}", listed(values, "or"));
+            }
+            Some(values) => {
+                let bound = FirewallRule::bound(key, values);
+                text.extend(bound.map(|bound| format!(", {bound}")));
+            }
+            None if rule.is_about(key) => text += left_out,
+            None => {}
+        }
+    }
+    text
 }

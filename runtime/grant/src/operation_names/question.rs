@@ -34,7 +34,10 @@ impl Case {
         };
         let [one, other] = &self.operations;
         let pairs = facts_of(&**one).into_iter().zip(facts_of(&**other));
-        pairs.map(|(one, other)| one.common(&other)).collect()
+        let mut all: Vec<Facts> = pairs.map(|(one, other)| one.common(&other)).collect();
+        let others = all.clone();
+        all.iter_mut().for_each(|facts| facts.settle(&others));
+        all
     }
 
     /// Whether the operation changes nothing.
@@ -191,7 +194,9 @@ pub(super) fn without_owners_in_container(members: &mut Map<String, Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::{rules_of, sentence};
+    use crate::Capability;
+    use crate::field as rule_field;
+    use crate::rule::{Bounds, RuleFields, bounds_in_words, facts_in_words, rules_of};
 
     fn cases_of(name: &str, fields: &str) -> Vec<Case> {
         let given = fields.split_whitespace().map(|field| {
@@ -382,8 +387,129 @@ mod tests {
                 .iter()
                 .flat_map(|case| case.facts(&Capabilities::default()))
             {
-                assert!(!sentence(&facts.as_rule()).is_empty(), "{name}");
+                assert!(!facts_in_words(&facts).is_empty(), "{name}");
             }
         }
+    }
+
+    /// The operations of a name that have a field for which a rule of its verb has a value, and that do not show it as a
+    /// condition.
+    fn without_condition(name: &str) -> Vec<String> {
+        let cases = cases_of(name, "");
+        let all: Vec<Facts> = cases
+            .iter()
+            .flat_map(|case| case.facts(&Capabilities::default()))
+            .collect();
+        let Some(own) = all.first().map(Facts::as_rule) else {
+            return Vec::new();
+        };
+        let applies = |field: &&rule_field::Field| {
+            let is_own = own.verbs().iter().any(|verb| field.is_for(*verb));
+            is_own && !["verbs", "namespace"].contains(&field.key)
+        };
+        let is_shown = |field: &&rule_field::Field| {
+            let rule = RuleFields::new(own.capability).with(field.key, &field.examples[..1]);
+            let mut bounds = all.iter().map(|facts| rule.bounds_for(facts));
+            bounds.any(|bounds| bounds.is_none_or(|bounds| bounds.contains_key(field.key)))
+        };
+        let fields = own.described().iter().filter(applies);
+        let missing = fields.filter(|field| !is_shown(field));
+        missing
+            .map(|field| format!("{name} {}", field.key))
+            .collect()
+    }
+
+    /// A field of a rule is a condition of each operation that it applies to, as long as the question leaves it open.
+    #[test]
+    fn no_field_of_a_rule_is_left_out() {
+        let names = super::super::names();
+        let missing: Vec<String> = names.into_iter().flat_map(without_condition).collect();
+        assert_eq!(
+            missing,
+            [
+                // What is not there has neither.
+                "link.look-up kinds",
+                "link.look-up owners",
+                // All are listed, whatever the rule names.
+                "traffic.list-qdiscs disciplines",
+                "traffic.list-filters disciplines",
+                "firewalld.is-running sources",
+                // The operation gives it, or it is of the other protocol.
+                "packet.open-udp protocols",
+                "packet.open-udp ethertypes",
+                "packet.open-raw ports",
+                "packet.open-raw remotes",
+            ]
+        );
+    }
+
+    /// `statements=accept; write its own tables of inet, on the host` for each need of the first case that the only rule may
+    /// meet.
+    fn firewall(rule: &str, fields: &str) -> Vec<String> {
+        let grant: Capabilities = serde_json::from_str(rule).expect("a grant");
+        let cases = cases_of(
+            "firewall.apply",
+            &format!("namespace=host family=inet {fields}"),
+        );
+        let rules = rules_of(&grant, Capability::Firewall);
+        let words = |facts: &Facts| {
+            let bounds = rules[0].bounds_for(facts);
+            let bounds = bounds.map(|bounds| bounds_in_words(facts.capability, &bounds));
+            format!(
+                "{}: {}",
+                facts_in_words(facts),
+                bounds.unwrap_or("never".to_owned())
+            )
+        };
+        cases[0].facts(&grant).iter().map(words).collect()
+    }
+
+    #[test]
+    fn what_may_be_written_into_a_table_is_a_condition() {
+        let rule = r#"{"firewall": [{"families": ["inet"], "hooks": ["input", "forward"], "statements": ["accept", "drop"],
+                                     "ports": [80], "owners": ["attachment"]}]}"#;
+        let removing =
+            "removing only elements of this attachment, translating no port of the host but 80";
+        assert_eq!(
+            firewall(rule, ""),
+            [format!(
+                "write its own tables of inet, on the host: with chains on forward and input, {removing}, \
+                 with no statement but accept and drop"
+            )]
+        );
+        assert_eq!(
+            firewall(rule, "hooks=input"),
+            [
+                format!(
+                    "write its own tables of inet, on the host: {removing}, with no statement but accept and drop"
+                ),
+                "write its own tables of inet, with chains on input, on the host: ".to_owned(),
+            ]
+        );
+        assert_eq!(
+            firewall(rule, "hooks=input statements=reject"),
+            [
+                format!("write its own tables of inet, on the host: {removing}"),
+                "write its own tables of inet, with chains on input, on the host: ".to_owned(),
+                "write its own tables of inet, with chains on input, whose rules may reject, on the host: never".to_owned(),
+            ]
+        );
+        let nothing =
+            r#"{"firewall": [{"hooks": [], "statements": [], "ports": [], "owners": []}]}"#;
+        assert_eq!(
+            firewall(nothing, ""),
+            [
+                "write its own tables of inet, on the host: with no chain on a hook, removing nothing, \
+              translating no port of the host, with no statement and no verdict"
+            ]
+        );
+        // A read needs none of it.
+        let reads = cases_of("firewall.list-rules", "namespace=host family=inet");
+        let facts = reads[0].facts(&Capabilities::default());
+        let rules = rules_of(
+            &serde_json::from_str(nothing).expect("a grant"),
+            Capability::Firewall,
+        );
+        assert_eq!(rules[0].bounds_for(&facts[0]), Some(Bounds::new()));
     }
 }

@@ -208,7 +208,7 @@ pub(super) static OPERATIONS: &[Known] = operations! {
 
     traffic::AddQdisc; link!("link", and Field::text("discipline", "/discipline"));
         r#"{"handle": "0:", "parent": "root"}"#; complete::discipline;
-    traffic::DeleteQdisc; link!("link", and Field::text("discipline", "/discipline").optional());
+    traffic::DeleteQdisc; link!("link", and Field::text("discipline", "/discipline").optional().open());
         r#"{"handle": "1:", "parent": "root"}"#; complete::nothing;
     traffic::ListQdiscs; link!("link"); "{}"; complete::nothing;
     traffic::AddClass; link!("link");

@@ -18,6 +18,9 @@ pub struct RuleFields {
     pub fields: BTreeMap<String, Texts>,
 }
 
+/// The values that bound what a rule allows, by field.
+pub type Bounds = BTreeMap<String, Texts>;
+
 /// Returns a capability's rules, in the document's order.
 pub fn rules_of(capabilities: &Capabilities, capability: Capability) -> Vec<RuleFields> {
     let document = serde_json::to_value(capabilities).expect("a grant is JSON");
@@ -255,8 +258,8 @@ impl RuleFields {
             && self.has_place() == other.has_place()
     }
 
-    /// Of this rule, what concerns the verb and the namespace of a part from [`RuleFields::split`]; none if they have nothing
-    /// in common, as far as their fields show one by one.
+    /// What this rule and a part from [`RuleFields::split`] both allow; none if they have nothing in common, as far as their
+    /// fields show one by one. Of two values that overlap without one covering the other, it has this rule's.
     #[must_use]
     pub fn in_common_with(&self, part: &Self) -> Option<Self> {
         let meets = |(key, values): (&String, &Texts)| match (self.field(key), self.get(key)) {
@@ -273,14 +276,28 @@ impl RuleFields {
             return None;
         }
         let mut common = self.clone().with("verbs", part.verbs());
-        if let Some(namespace) = part.get("namespace") {
-            common = common.with("namespace", namespace);
+        for (key, theirs) in &part.fields {
+            let values = match (self.field(key), self.get(key)) {
+                (Some(field), Some(own)) => in_common(field, own, theirs),
+                _ => theirs.clone(),
+            };
+            common.fields.insert(key.clone(), values);
         }
         let unused = common.unused();
         common
             .fields
             .retain(|field, _| !unused.contains(&field.as_str()));
         Some(common)
+    }
+
+    /// The values of the fields in which another rule reaches beyond this one, although the two overlap.
+    pub fn exceeded_by(&self, other: &Self) -> Bounds {
+        let exceeds = |(key, theirs): &(&String, &Texts)| {
+            other.field(key).is_some() && self.get(key).is_some() && !self.covers_field(key, theirs)
+        };
+        let exceeded = other.fields.iter().filter(exceeds);
+        let own = exceeded.filter_map(|(key, _)| Some((key.clone(), self.get(key)?.clone())));
+        own.collect()
     }
 
     fn covers_field(&self, key: &str, theirs: &Texts) -> bool {
@@ -337,6 +354,23 @@ impl RuleFields {
             .flat_map(|(field, values)| (field.flaws)(values))
             .collect()
     }
+}
+
+/// The values that match what two lists of a field have in common: of each two that meet, the narrower one.
+fn in_common(field: &Field, own: &Texts, theirs: &Texts) -> Texts {
+    if theirs.is_empty() {
+        return Texts::new();
+    }
+    let pairs = own.iter().flat_map(|a| theirs.iter().map(move |b| (a, b)));
+    let meet = |(a, b): &(&String, &String)| (field.meets)(a, b) || (field.meets)(b, a);
+    let narrower = |(a, b): (&String, &String)| {
+        if (field.covers)(a, b) {
+            b.clone()
+        } else {
+            a.clone()
+        }
+    };
+    pairs.filter(meet).map(narrower).collect()
 }
 
 fn texts(value: &Value) -> Texts {

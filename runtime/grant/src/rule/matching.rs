@@ -29,7 +29,7 @@ impl Matched {
         invocation: &Invocation,
     ) -> Self {
         match (values, has) {
-            (_, Has::Nothing) => self.and(key, true),
+            (_, Has::Nothing | Has::Later) => self.and(key, true),
             // A rule that lists other values is closer than one without a list.
             (None, Has::One(_)) if !T::LEFT_OUT_IS_ALL => self.and(key, false),
             (None, _) => self.and(key, true),

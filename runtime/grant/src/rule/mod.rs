@@ -21,15 +21,15 @@ mod sentence;
 use std::fmt;
 
 use super::Capabilities;
-use super::field::{Field, Seen};
+use super::field::{Field, Seen, Texts};
 use super::invocation::Invocation;
 use super::verb::{Verb, VerbSet};
-pub use draft::Draft;
-pub use fields::{RuleFields, capabilities, merge, rules_of};
+pub use draft::{Draft, bound_parts};
+pub use fields::{Bounds, RuleFields, capabilities, merge, rules_of};
 pub use matching::{Matched, Miss};
-pub use possible::{Bounds, Facts};
-pub(crate) use sentence::listed;
-pub use sentence::{Sentence, bounds_in_words, sentence};
+pub use possible::Facts;
+pub use sentence::{Sentence, bounds_in_words, facts_in_words, sentence};
+pub(crate) use sentence::{listed, owned};
 
 /// A type of rule that a grant has a list of.
 pub trait Listed: Sized {
@@ -72,6 +72,11 @@ pub trait Rule: VerbSet + Listed {
     /// Says in words what a rule allows. Fields that it does not mention are added as they are.
     fn sentence(rule: &mut Sentence<'_>) -> String;
 
+    /// Says in words what a field bounds, where a word for all capabilities does not.
+    fn bound(_key: &str, _values: &Texts) -> Option<String> {
+        None
+    }
+
     /// Splits a rule that allows several kinds of operations, each with its own fields, into one for each kind.
     fn split(rule: RuleFields) -> Vec<RuleFields> {
         vec![rule]
@@ -98,6 +103,7 @@ pub struct Description {
     /// Whether a rule is only a name.
     pub is_name: bool,
     pub(crate) sentence: fn(&mut Sentence<'_>) -> String,
+    pub(crate) bound: fn(&str, &Texts) -> Option<String>,
     /// What the rules of a grant allow only together.
     pub together: fn(&Capabilities) -> Vec<String>,
     pub(crate) split: fn(RuleFields) -> Vec<RuleFields>,
@@ -113,6 +119,7 @@ impl Description {
             fields: R::FIELDS,
             is_name: R::IS_NAME,
             sentence: R::sentence,
+            bound: R::bound,
             together: |capabilities| R::together(R::of(capabilities)),
             split: R::split,
             gather: R::gather,

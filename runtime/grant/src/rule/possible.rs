@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::fields::RuleFields;
+use super::fields::{Bounds, RuleFields};
 use crate::field::types::Owners;
 use crate::field::{Field, FieldType, Has, Texts};
 use crate::{Capability, Rule, Verb};
@@ -14,9 +14,6 @@ pub struct Facts {
     pub capability: Capability,
     fields: BTreeMap<&'static str, Has<Texts>>,
 }
-
-/// The values that bound what a rule allows, by field.
-pub type Bounds = BTreeMap<String, Texts>;
 
 impl Facts {
     pub(crate) fn new<R: Rule>() -> Self {
@@ -29,6 +26,7 @@ impl Facts {
     pub(crate) fn set<T: FieldType>(&mut self, key: &'static str, has: Has<T::Fact<'_>>) {
         let has = match has {
             Has::Nothing => Has::Nothing,
+            Has::Later => Has::Later,
             Has::Anything => Has::Anything,
             Has::One(fact) => Has::One(T::text(fact)),
         };
@@ -43,6 +41,20 @@ impl Facts {
         }
     }
 
+    /// Settles what this leaves for later and another object of the operation has.
+    pub(crate) fn settle(&mut self, others: &[Self]) {
+        let has = |other: &Self, key: &str| {
+            let has = other.fields.get(key);
+            other.capability == self.capability && matches!(has, Some(Has::One(_) | Has::Anything))
+        };
+        let is_settled = |key: &str| others.iter().any(|other| has(other, key));
+        for (key, own) in &mut self.fields {
+            if *own == Has::Later && is_settled(key) {
+                *own = Has::Nothing;
+            }
+        }
+    }
+
     /// Returns the same, where what differs in another may be anything.
     #[must_use]
     pub fn common(mut self, other: &Self) -> Self {
@@ -52,6 +64,11 @@ impl Facts {
             }
         }
         self
+    }
+
+    /// Whether the operation has something for a field, or may have.
+    pub(crate) fn applies(&self, key: &str) -> bool {
+        !matches!(self.fields.get(key), Some(Has::Nothing | Has::Later))
     }
 
     /// Returns the facts as a rule that allows them and nothing else, to describe them.
@@ -99,14 +116,14 @@ impl RuleFields {
             let meeting = match has {
                 None => continue,
                 Some(Has::Nothing) if !field.is_absent_from_queries => continue,
-                Some(Has::Nothing | Has::Anything) => values.clone(),
+                Some(Has::Nothing | Has::Later | Has::Anything) => values.clone(),
                 Some(Has::One(query)) if is_covered(field, values, query, facts.verb()) => continue,
                 // A change of nothing in particular may be one of anything.
                 Some(Has::One(query)) if query.is_empty() => values.clone(),
                 Some(Has::One(query)) => meeting(field, values, query),
             };
             // An empty list allows what has nothing for its field.
-            let may_have_nothing = matches!(facts.fields.get(field.key), Some(Has::Nothing));
+            let may_have_nothing = matches!(has, Some(Has::Nothing | Has::Later));
             if meeting.is_empty() && !may_have_nothing {
                 return None;
             }

@@ -1,8 +1,9 @@
 //! A rule in words. Each capability describes its own; a field that it does not mention is added as it is, so none is
 //! hidden.
 
-use super::fields::RuleFields;
-use super::possible::Bounds;
+use super::fields::{Bounds, RuleFields};
+use super::possible::Facts;
+use crate::Capability;
 use crate::field::Texts;
 use crate::host_interfaces::HOST_INTERFACES;
 use crate::namespace::Namespace;
@@ -17,12 +18,22 @@ const LISTED: &str = "that `hostInterfaces` of weir's configuration lists";
 
 /// Returns what a rule allows: "create and change interfaces of kind bridge, on the host".
 pub fn sentence(rule: &RuleFields) -> String {
+    described(rule, &|_| true)
+}
+
+/// Returns what an operation asks for, in the same words, without what it has nothing of.
+pub fn facts_in_words(facts: &Facts) -> String {
+    described(&facts.as_rule(), &|key| facts.applies(key))
+}
+
+fn described(rule: &RuleFields, applies: &dyn Fn(&str) -> bool) -> String {
     let Some(description) = rule.capability.description() else {
         return String::new();
     };
     let mut sentence = Sentence {
         rule,
         told: vec!["verbs", "namespace"],
+        applies,
     };
     let what = (description.sentence)(&mut sentence);
     let bounds = sentence.bounds();
@@ -30,9 +41,15 @@ pub fn sentence(rule: &RuleFields) -> String {
     format!("{what}{others}{}{bounds}", sentence.place())
 }
 
-/// Bounds on what a rule allows: "of kind bridge or veth, where weir made it for this network".
-pub fn bounds_in_words(bounds: &Bounds) -> String {
+/// Bounds on what a rule of a capability allows: "of kind bridge or veth, where weir made it for this network".
+pub fn bounds_in_words(capability: Capability, bounds: &Bounds) -> String {
     let in_words = |(key, values): (&String, &Texts)| {
+        let own = capability
+            .description()
+            .and_then(|d| (d.bound)(key, values));
+        if let Some(own) = own {
+            return own;
+        }
         let one_of = listed(values, "or");
         match key.as_str() {
             "attributes" => format!("nothing but {}", listed(values, "and")),
@@ -60,6 +77,8 @@ pub struct Sentence<'a> {
     rule: &'a RuleFields,
     /// The fields that it has mentioned.
     told: Vec<&'static str>,
+    /// Whether a field applies to what is described.
+    applies: &'a dyn Fn(&str) -> bool,
 }
 
 impl<'a> Sentence<'a> {
@@ -67,6 +86,11 @@ impl<'a> Sentence<'a> {
     pub(crate) fn take(&mut self, key: &'static str) -> Option<&'a Texts> {
         self.told.push(key);
         self.rule.get(key)
+    }
+
+    /// Whether a field applies to what is described; of a rule, each does.
+    pub(crate) fn is_about(&self, key: &str) -> bool {
+        (self.applies)(key)
     }
 
     /// Whether the rule has a verb.
@@ -95,10 +119,11 @@ impl<'a> Sentence<'a> {
         self.one_of(key, before, "")
     }
 
-    /// One of the values after some words, or the words for a field that is left out.
+    /// One of the values after some words, or the words for a field that is left out. Empty if it does not apply.
     pub(crate) fn one_of(&mut self, key: &'static str, before: &str, left_out: &str) -> String {
         match self.take(key) {
             Some(values) => format!("{before}{}", listed(values, "or")),
+            None if !self.is_about(key) => String::new(),
             None => left_out.to_owned(),
         }
     }
@@ -213,15 +238,22 @@ fn made_for(owners: &Texts) -> String {
 }
 
 fn overlapping(owners: &Texts) -> String {
-    let others = owned(owners);
-    format!("where it overlaps no route of the host but those of {others}")
+    let none = "where it overlaps no route of the host";
+    if owners.is_empty() {
+        return none.to_owned();
+    }
+    format!("{none} but those of {}", owned(owners))
 }
 
-fn owned(owners: &Texts) -> String {
+/// "this attachment or this network".
+pub(crate) fn owned(owners: &Texts) -> String {
     let word = |owner: &String| match owner.as_str() {
         "attachment" => "this attachment".to_owned(),
         _ => "this network".to_owned(),
     };
+    if owners.is_empty() {
+        return "nobody".to_owned();
+    }
     joined(owners.iter().map(word).collect(), "or")
 }
 

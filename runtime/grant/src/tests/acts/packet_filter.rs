@@ -73,7 +73,7 @@ fn a_packet_filter_says_what_it_does_where() {
         (
             json!([{ "create-elements": { "set": "ports4", "elements": [
                 { "key": [6, 8080], "data": { "values": ["10.1.0.2", 80] } }] } }]),
-            "put 6 . 8080 to 10.1.0.2 . 80 into `ports4`",
+            "redirect packets of tcp to port 8080 to 10.1.0.2 port 80 by map `ports4`",
             ReachesOthers,
         ),
         (
@@ -100,6 +100,57 @@ fn a_packet_filter_says_what_it_does_where() {
         "drop every packet on hook input that no rule of chain `c` accepts, in nftables table `inet weir_x` in container",
         Contained,
     );
+}
+
+/// An element of a map by which a rule of the transaction translates: by which hook, and whether the source or the
+/// destination.
+#[test]
+fn a_port_mapping_says_where_packets_go() {
+    let by_map = |statement: &str| {
+        let lookup = json!({ "fields": ["transport-protocol", "destination-port"], "map": "m" });
+        let target = json!({ "from-map": { "lookup": lookup, "with_port": true, "ipv6": false } });
+        json!([{ statement: { "target": target, "options": {} } }])
+    };
+    let element = |key: Value, values: Value| {
+        let element = json!({ "key": key, "data": { "values": values } });
+        json!({ "add-elements": { "set": "m", "elements": [element] } })
+    };
+    let mapping = || element(json!([17, 53]), json!(["10.1.0.2", 5353]));
+    for (commands, act) in [
+        (
+            json!([
+                mapping(),
+                chain("prerouting", "accept"),
+                rule(json!([]), by_map("dnat"))
+            ]),
+            "redirect packets of udp to port 53 on hook prerouting to 10.1.0.2 port 5353 by map `m`",
+        ),
+        (
+            json!([
+                chain("postrouting", "accept"),
+                rule(json!([]), by_map("snat")),
+                mapping()
+            ]),
+            "give packets of udp to port 53 on hook postrouting the source 10.1.0.2 port 5353 by map `m`",
+        ),
+        (
+            json!([element(json!(["192.0.2.1", 6, 80]), json!(["10.1.0.2"]))]),
+            "redirect packets of tcp to port 80 of 192.0.2.1 to 10.1.0.2 by map `m`",
+        ),
+        // Neither number is a protocol with ports.
+        (
+            json!([element(json!([9, 80]), json!(["10.1.0.2", 80]))]),
+            "put 9 . 80 to 10.1.0.2 . 80 into `m`",
+        ),
+        (
+            json!([{ "add-elements": { "set": "m", "elements": [{ "key": [6, 80] }] } }]),
+            "put 6 . 80 into `m`",
+        ),
+    ] {
+        let operation = recorded("firewall.apply", &apply("host", commands)).expect("one");
+        let told = operation.act();
+        assert!(told.contains(act), "{told}");
+    }
 }
 
 /// A plugin may hide one rule among a thousand.

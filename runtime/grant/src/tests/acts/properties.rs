@@ -15,6 +15,7 @@ fn is_of_host(operation: &dyn Query) -> bool {
     let seen = Seen {
         invocation: &invocation,
         networks: &[],
+        is_least: false,
     };
     let of_host = |need: Need| need.draft(&seen).rule.names("namespace", "host");
     operation.needs().into_iter().any(of_host)

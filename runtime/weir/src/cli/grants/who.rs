@@ -10,7 +10,7 @@ use weir_files::Paths;
 use weir_grant::operation_names::{Case, names, no_such, question};
 use weir_grant::pattern::{globs_meet, is_glob};
 use weir_grant::phrase::joined;
-use weir_grant::rule::{Bounds, Facts, RuleFields, bounds_in_words, rules_of, sentence};
+use weir_grant::rule::{Bounds, Facts, RuleFields, bounds_in_words, facts_in_words, rules_of};
 use weir_grant::{Capabilities, Namespace, Section, internal_grant};
 use weir_network::Settings;
 
@@ -396,7 +396,7 @@ impl Rules<'_> {
         });
         let rules: Vec<Possible> = possible.collect();
         let values = facts.as_rule();
-        let what = sentence(&values);
+        let what = facts_in_words(facts);
         let needed = Needed {
             what,
             values,
@@ -472,9 +472,10 @@ fn rows_of(may: &May, several: bool) -> Vec<[String; 7]> {
         return vec![row("no rule bounds it", String::new(), "anything")];
     }
     let of_need = |need: &Needed| -> Vec<[String; 7]> {
+        let in_words = |rule: &Possible| bounds_in_words(need.values.capability, &rule.only_if);
         let rules = need.rules.iter();
         rules
-            .map(|rule| row(&rule.name, bounds_in_words(&rule.only_if), &need.what))
+            .map(|rule| row(&rule.name, in_words(rule), &need.what))
             .collect()
     };
     may.needs.iter().flat_map(of_need).collect()

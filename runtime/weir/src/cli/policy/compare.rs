@@ -8,7 +8,8 @@ use bytesize::ByteSize;
 use serde::Serialize;
 use weir_grant::document::Spec;
 use weir_grant::pattern::{Pattern, network_covers, networks_meet};
-use weir_grant::rule::{RuleFields, merge, rules_of, sentence};
+use weir_grant::phrase::{joined, quoted};
+use weir_grant::rule::{Bounds, RuleFields, merge, rules_of, sentence};
 use weir_grant::size::Exact;
 use weir_grant::{Capabilities, Capability, Document, Section};
 
@@ -58,16 +59,31 @@ pub struct Networks {
 
 /// What a rule allows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Allowed {
     pub what: String,
     pub rule: serde_json::Value,
+    /// The values that must match as well, by field, where the rule reaches beyond the change.
+    #[serde(skip_serializing_if = "Bounds::is_empty")]
+    pub as_far_as: Bounds,
 }
 
 impl Allowed {
-    fn by(rule: &RuleFields) -> Self {
+    /// What a rule of the other grant allows of a change.
+    fn by(rule: &RuleFields, change: &RuleFields) -> Self {
+        let as_far_as = change.exceeded_by(rule);
+        let mut what = sentence(rule);
+        if !as_far_as.is_empty() {
+            let values = as_far_as
+                .values()
+                .map(|values| joined(quoted(values), "or"));
+            let all = joined(values.collect(), "and");
+            what += &format!(", as far as {all} matches as well");
+        }
         Self {
-            what: sentence(rule),
+            what,
             rule: rule.to_json(),
+            as_far_as,
         }
     }
 }
@@ -290,7 +306,7 @@ impl Change {
             certain,
             what: sentence(rule),
             rule: rule.to_json(),
-            other_allows: other.iter().map(Allowed::by).collect(),
+            other_allows: other.iter().map(|other| Allowed::by(other, rule)).collect(),
         }
     }
 }
@@ -514,7 +530,14 @@ mod tests {
         assert_eq!(
             possible(named, ends),
             ["change interfaces of kind veth, named *0, on the host \
-              (change interfaces of kind veth, named veth*, on the host)"]
+              (change interfaces of kind veth, named veth*, on the host, as far as `*0` matches as well)"]
+        );
+        // What both allow is told, and not what only the other does.
+        let every = "link: [{ namespace: host, attributes: [mtu], verbs: [update] }]";
+        assert_eq!(
+            possible(every, named),
+            ["change interfaces of kind veth, named veth*, on the host \
+              (change interfaces of kind veth, named veth*, on the host, nothing but mtu)"]
         );
         let wholly = "link: [{ namespace: container, verbs: [delete] }]";
         assert_eq!(

@@ -8,7 +8,7 @@ use weir_grant::query::Query;
 use weir_grant::rule::{RuleFields, rules_of, sentence};
 use weir_grant::{Capabilities, Capability, Invocation};
 
-use super::suggest::{WithoutRule, networks_given, suggest_for};
+use super::suggest::{WithoutRule, least};
 
 /// A rule that a grant lacks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -56,13 +56,11 @@ pub fn lacking_rules(
     invocation: &Invocation,
     capabilities: &Capabilities,
 ) -> Result<Vec<LackingRule>, Vec<WithoutRule>> {
-    let mut needs = operation.needs();
-    needs.retain(|need| !need.is_met(capabilities, invocation));
-    let needs: Vec<_> = needs.into_iter().map(|need| (need, invocation)).collect();
-    let suggested = suggest_for(&needs, &networks_given(operation));
+    let suggested = least(capabilities, operation, invocation);
     let suggested = suggested.map_err(|because| {
-        let needs = needs.iter();
-        let without = needs.map(|(need, _)| WithoutRule {
+        let mut needs = operation.needs();
+        needs.retain(|need| !need.is_met(capabilities, invocation));
+        let without = needs.iter().map(|need| WithoutRule {
             need: need.to_string(),
             because: because.clone(),
         });
@@ -80,8 +78,9 @@ pub fn lacking_rules(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
     use weir_grant::Decision;
-    use weir_grant::operation_names::by_name;
+    use weir_grant::operation_names::{by_name, recorded};
 
     use super::*;
 
@@ -178,6 +177,202 @@ mod tests {
             let none = lacking_rules(&*operation, &invocation, &widened);
             assert_eq!(none, Ok(Vec::new()), "{name}");
         }
+    }
+
+    /// Changes of one member of a record's arguments, by their JSON pointers.
+    type OneAway<'a> = &'a [(&'a str, Value)];
+
+    /// Of the least rules for a denied operation under some rules: the lines, once what is another member's value away is
+    /// found to be denied.
+    fn least_of(given: &str, name: &str, arguments: &Value, away: OneAway<'_>) -> Vec<String> {
+        let read = |arguments: &Value| recorded(name, arguments).expect("an operation");
+        let (operation, given) = (read(arguments), capabilities(given));
+        let is_allowed = |operation: &dyn Query, by: &Capabilities| {
+            let decision = operation.decide(by, &invocation());
+            matches!(decision, Decision::Allowed { .. })
+        };
+        assert!(!is_allowed(&*operation, &given), "{name} {arguments}");
+        let lacking = lacking_rules(&*operation, &invocation(), &given).expect("rules");
+        let widened = widened(&given, &lacking);
+        assert!(
+            is_allowed(&*operation, &widened),
+            "{arguments}: {lacking:?}"
+        );
+        for (pointer, value) in away {
+            let mut other = arguments.clone();
+            let (parent, member) = pointer.rsplit_once('/').expect("a pointer");
+            other.pointer_mut(parent).expect("a parent")[member] = value.clone();
+            let is_other_allowed = is_allowed(&*read(&other), &widened);
+            assert!(!is_other_allowed, "{other}: {lacking:?}");
+        }
+        lacking.iter().map(LackingRule::line).collect()
+    }
+
+    fn bridge() -> Value {
+        json!({ "namespace": "host", "index": 7, "name": "cni0", "kind": "bridge", "owner": "pods" })
+    }
+
+    #[test]
+    fn the_least_rule_allows_nothing_that_is_one_value_away() {
+        let update = json!({ "link": bridge(), "mtu": 9000 });
+        let away = [
+            ("/up", json!(true)),
+            ("/link/name", json!("cni1")),
+            ("/link/kind", json!("veth")),
+            ("/link/owner", json!("")),
+            ("/link/namespace", json!("container")),
+        ];
+        assert_eq!(
+            least_of("{}", "link.update", &update, &away),
+            [
+                "- { namespace: host, kinds: [bridge], names: [cni0], attributes: [mtu], owners: [network], verbs: [update] }"
+            ]
+        );
+        let write = json!({ "namespace": "host", "key": "net.ipv4.conf.cni0.forwarding", "value": "1",
+                            "owner": "pods 5f3c eth0" });
+        let away = [
+            ("/value", json!("0")),
+            ("/key", json!("net.ipv4.conf.cni0.rp_filter")),
+            ("/owner", json!("pods")),
+            ("/namespace", json!("container")),
+        ];
+        assert_eq!(
+            least_of("{}", "sysctl.write", &write, &away),
+            [
+                "- { namespace: host, keys: [net.ipv4.conf.cni0.forwarding], owners: [attachment], values: [\"1\"], verbs: [write] }"
+            ]
+        );
+        let overlap = json!({ "destination": "10.9.0.0/16", "link": "cni0", "owner": "pods" });
+        let route = json!({ "destination": "10.9.1.0/24", "link": bridge(), "table": 254, "kind": "unicast",
+                            "on_link": false });
+        let add = json!({ "namespace": "host", "route": route, "overlap": overlap });
+        let away = [
+            ("/route/destination", json!("10.9.2.0/24")),
+            ("/route/table", json!(100)),
+            ("/route/link/name", json!("cni1")),
+            ("/route/link/owner", json!("other")),
+            ("/overlap/owner", json!("")),
+            ("/namespace", json!("container")),
+        ];
+        assert_eq!(
+            least_of("{}", "route.add", &add, &away),
+            [
+                r#"- { namespace: host, links: [cni0], destinations: ["10.9.1.0/24"], overlaps: [network], owners: [network], tables: [254], verbs: [create] }"#
+            ]
+        );
+    }
+
+    /// A transaction in a table of family `ip` on the host.
+    fn apply(commands: Value) -> Value {
+        json!({ "namespace": "host", "family": "ip", "table": "weir_own", "commands": commands })
+    }
+
+    fn chain(hook: &str) -> Value {
+        let base =
+            json!({ "chain-type": "filter", "hook": hook, "priority": 0, "policy": "accept" });
+        json!({ "create-chain": { "name": "c", "base": base } })
+    }
+
+    fn rule(statement: Value) -> Value {
+        json!({ "append-rule": { "chain": "c", "statements": [statement] } })
+    }
+
+    fn mapping(port: u16) -> Value {
+        let element = json!({ "key": [6, port], "data": { "values": ["10.0.0.2", 80] } });
+        json!({ "create-elements": { "set": "ports4", "elements": [element] } })
+    }
+
+    #[test]
+    fn the_least_rule_for_packet_filters_allows_what_the_transaction_has() {
+        let drop = apply(json!([chain("input"), rule(json!("drop"))]));
+        let away = [
+            ("/family", json!("inet")),
+            ("/commands", json!([chain("forward"), rule(json!("drop"))])),
+            ("/commands", json!([chain("input"), rule(json!("reject"))])),
+            ("/commands", json!([mapping(8080)])),
+            ("/commands", json!([{ "delete-chain": "c" }])),
+        ];
+        assert_eq!(
+            least_of("{}", "firewall.apply", &drop, &away),
+            [
+                "- { namespace: host, families: [ip], hooks: [input], owners: [], ports: [], statements: [drop], verbs: [write] }"
+            ]
+        );
+        let away = [
+            ("/commands", json!([mapping(8081)])),
+            ("/listening", json!([8080])),
+            ("/commands", json!([chain("input")])),
+            ("/commands", json!([{ "delete-chain": "c" }])),
+        ];
+        assert_eq!(
+            least_of(
+                "{}",
+                "firewall.apply",
+                &apply(json!([mapping(8080)])),
+                &away
+            ),
+            [
+                "- { namespace: host, families: [ip], hooks: [], owners: [], ports: [8080], statements: [], verbs: [write] }"
+            ]
+        );
+        // Of another transaction only whose the element is is missing.
+        let key = json!({ "set": "ports4", "elements": [{ "key": [6, 8080] }] });
+        let mut delete = apply(json!([{ "delete-elements": key }]));
+        let unseen = least_of(
+            "{}",
+            "firewall.apply",
+            &delete,
+            &[("/family", json!("inet"))],
+        );
+        assert_eq!(
+            unseen,
+            [
+                "- { namespace: host, families: [ip], hooks: [], ports: [], statements: [], verbs: [write] }"
+            ]
+        );
+        delete["removed"] = json!(["pods 5f3c eth0"]);
+        let away = [
+            ("/removed", json!(["pods 5f3c eth1"])),
+            ("/removed", json!([""])),
+        ];
+        assert_eq!(
+            least_of("{}", "firewall.apply", &delete, &away),
+            [
+                "- { namespace: host, families: [ip], hooks: [], owners: [attachment], ports: [], statements: [], verbs: [write] }"
+            ]
+        );
+    }
+
+    /// What every hook may reach must be allowed on every hook, those of the grant and those of the new rule.
+    #[test]
+    fn the_least_rule_allows_a_statement_on_each_hook_that_leads_to_it() {
+        let accepting = r#"{ "firewall": [{ "families": ["ip"], "hooks": ["input"], "statements": ["accept", "drop"] }] }"#;
+        let regular = json!({ "create-chain": { "name": "c" } });
+        let reject = apply(json!([regular, rule(json!("reject"))]));
+        assert_eq!(
+            least_of(
+                accepting,
+                "firewall.apply",
+                &reject,
+                &[("/family", json!("inet"))]
+            ),
+            [
+                "- { namespace: host, families: [ip], hooks: [input], owners: [], ports: [], statements: [reject], verbs: [write] }"
+            ]
+        );
+        let base = json!({ "create-chain": { "name": "b", "base": chain("forward")["create-chain"]["base"] } });
+        let drop = apply(json!([base, regular, rule(json!("drop"))]));
+        assert_eq!(
+            least_of(
+                accepting,
+                "firewall.apply",
+                &drop,
+                &[("/family", json!("inet"))]
+            ),
+            [
+                "- { namespace: host, families: [ip], hooks: [forward], owners: [], ports: [], statements: [drop], verbs: [write] }"
+            ]
+        );
     }
 
     #[test]

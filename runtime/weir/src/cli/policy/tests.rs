@@ -4,13 +4,13 @@ use std::cell::Cell;
 
 use weir_grant::firewall::Subject;
 use weir_grant::query::{Need, Query};
-use weir_grant::rule::{Bounds, Facts, capabilities, rules_of};
+use weir_grant::rule::{Bounds, Facts, RuleFields, capabilities, rules_of};
 use weir_grant::{Capabilities, Capability, Decision, Document, HostInterfaces, Invocation};
 use weir_kit::examples::{Chance, Seeded, operation, operations, rules};
 
 use super::compare::{Change, compare};
 use super::lint::remarks;
-use super::suggest::{Recorded, suggest};
+use super::suggest::{Recorded, least, suggest};
 
 /// Tries of each capability.
 const TRIES: u64 = 400;
@@ -155,6 +155,7 @@ fn is_open(operation: &dyn Query) -> bool {
     let seen = weir_grant::field::Seen {
         invocation: &invocation(),
         networks: &[],
+        is_least: false,
     };
     let needs = operation.needs();
     let mut drafts = needs.iter().map(|need| need.draft(&seen));
@@ -238,6 +239,7 @@ fn what_is_suggested_allows_what_was_recorded_and_nothing_else() {
         let seen = weir_grant::field::Seen {
             invocation: &invocation(),
             networks: &[],
+            is_least: false,
         };
         let drafts = |operation: &dyn Query| -> Vec<_> {
             operation
@@ -278,4 +280,45 @@ fn what_is_suggested_allows_what_was_recorded_and_nothing_else() {
             );
         }
     });
+}
+
+/// The least rule for an operation allows it, and no other one whose own least rule it does not cover.
+#[test]
+fn the_least_rule_allows_the_operation_and_nothing_else() {
+    let compared = Cell::new(0);
+    each_try(|chance, capability| {
+        let Some(denied) = operation(chance, capability) else {
+            return;
+        };
+        let nothing = Capabilities::default();
+        let least =
+            |operation: &dyn Query| least(&nothing, operation, &invocation()).expect("rules");
+        let own = least(&*denied);
+        if !own.without_rule.is_empty() {
+            return;
+        }
+        assert!(
+            is_allowed(&*denied, &own.capabilities),
+            "{} {}: {own:?}",
+            denied.name(),
+            denied.arguments()
+        );
+        let rules = rules_of(&own.capabilities, capability);
+        for other in operations(chance, capability, 20) {
+            if is_open(&*denied) || is_open(&*other) || !is_allowed(&*other, &own.capabilities) {
+                continue;
+            }
+            let others = rules_of(&least(&*other).capabilities, capability);
+            let mut parts = others.iter().flat_map(RuleFields::split);
+            assert!(
+                parts.all(|part| rules.iter().any(|rule| rule.covers(&part))),
+                "{} {} by {own:?}, made from {}",
+                other.name(),
+                other.arguments(),
+                denied.arguments()
+            );
+            compared.set(compared.get() + 1);
+        }
+    });
+    assert!(compared.get() > 500, "{}", compared.get());
 }

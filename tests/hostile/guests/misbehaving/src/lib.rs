@@ -59,11 +59,13 @@ fn act(what: &str, request: &Request<Config>, result: &mut AddResult) -> Result<
         "loop" => spin(),
         "eat" => eat(),
         "flood" => flood(&request.config.target),
-        "hand over" => {
-            log::info(&"x".repeat(2 << 20), &[]);
-            Ok(())
+        "hand over" => hand_over(),
+        "ask and hand over" => {
+            ask(&request.config.target);
+            hand_over()
         }
-        "return" => {
+        "ask and return" => {
+            ask(&request.config.target);
             result.interfaces.push(named("x".repeat(8 << 20)));
             Ok(())
         }
@@ -158,9 +160,18 @@ fn eat() -> Result<(), Error> {
 
 fn flood(target: &str) -> Result<(), Error> {
     loop {
-        // Whatever the answer, the next call follows.
-        let _ = black_box(link::get(Namespace::Container, target));
+        ask(target);
     }
+}
+
+/// Asks for a link, whatever the answer.
+fn ask(target: &str) {
+    let _ = black_box(link::get(Namespace::Container, target));
+}
+
+fn hand_over() -> Result<(), Error> {
+    log::info(&"x".repeat(2 << 20), &[]);
+    Ok(())
 }
 
 fn trap() -> Result<(), Error> {

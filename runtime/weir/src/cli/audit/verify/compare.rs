@@ -229,8 +229,8 @@ fn beside(head: &ChainLine, report: &Report) -> Finding {
             What::CutOff,
             number,
             format!(
-                "no line is in the chain, but `audit.head` says that it has reached chain line {number}: the log was replaced, \
-                 or rotated and the file before was not given"
+                "no line is in the chain, but `audit.head` says that it has reached chain line {number}: the log was removed, \
+                 emptied or replaced, or rotated and the file before was not given"
             ),
         );
     };
@@ -258,6 +258,12 @@ fn beside(head: &ChainLine, report: &Report) -> Finding {
 /// Compares with checkpoints that were stored elsewhere.
 pub fn checkpoints(checkpoints: Vec<Checkpoint>, wanted: &Wanted, report: &mut Report) {
     report.checkpoints.compared = checkpoints.len() as u64;
+    let why = match report.chained.last {
+        Some(_) => "the end was cut off, or a new chain was started",
+        None => {
+            "the log was removed, emptied or replaced, or rotated and the file before was not given"
+        }
+    };
     for checkpoint in checkpoints {
         let number = checkpoint.line.chained;
         let of = checkpoint.time.as_deref().map_or_else(
@@ -282,7 +288,7 @@ pub fn checkpoints(checkpoints: Vec<Checkpoint>, wanted: &Wanted, report: &mut R
             Found::Same | Found::Nothing => report.findings.push(Finding::of(
                 What::Checkpoint,
                 number,
-                format!("{of} is not in the log: the end was cut off, or a new chain was started"),
+                format!("{of} is not in the log: {why}"),
             )),
         }
     }

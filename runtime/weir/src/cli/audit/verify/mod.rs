@@ -99,6 +99,8 @@ const NOT_CHAINED: &str = "the chain begins with the next record, or is in a rot
 enum Last {
     /// The file that the node's head file is about.
     OfHead(NodeHead),
+    /// The node's log, which is not there.
+    Gone(NodeHead),
     /// Another one: a copy, an older file, or one of another node.
     Copy(Option<Head>),
 }
@@ -110,7 +112,18 @@ enum NodeHead {
     Found(Head),
 }
 
-/// Reads the node's head file. Errors: it cannot be read; there is neither a log nor a file to check.
+impl Last {
+    /// What the head file says, if it can be read.
+    fn head(&self) -> Option<&Head> {
+        match self {
+            Self::OfHead(NodeHead::Found(head)) | Self::Gone(NodeHead::Found(head)) => Some(head),
+            Self::Copy(head) => head.as_ref(),
+            Self::OfHead(NodeHead::Missing(_)) | Self::Gone(NodeHead::Missing(_)) => None,
+        }
+    }
+}
+
+/// Reads the node's head file. Errors: it cannot be read, or the last file cannot be opened.
 fn last(paths: &Paths, files: &[PathBuf]) -> Result<Last> {
     let path = paths.audit_head();
     let head = Head::read(&path).with_context(|| format!("read `{}`", path.display()));
@@ -118,16 +131,15 @@ fn last(paths: &Paths, files: &[PathBuf]) -> Result<Last> {
         return Ok(Last::Copy(None));
     };
     let log = paths.audit_log();
+    let of_node = |head: Option<Head>| head.map_or(NodeHead::Missing(path), NodeHead::Found);
     let metadata = match fs::metadata(last) {
         Err(error) if error.kind() == ErrorKind::NotFound && *last == log => {
-            let shown = log.display();
-            bail!("cannot tell: `{shown}` does not exist; {NOT_CHAINED}");
+            return Ok(Last::Gone(of_node(head?)));
         }
         metadata => metadata.with_context(|| format!("open `{}`", last.display()))?,
     };
     if is_same(&metadata, &log) {
-        let head = head?.map_or(NodeHead::Missing(path), NodeHead::Found);
-        return Ok(Last::OfHead(head));
+        return Ok(Last::OfHead(of_node(head?)));
     }
     match head {
         // A rotated file, to which nothing has been added yet elsewhere.
@@ -157,6 +169,7 @@ fn forward(paths: &Paths) -> Forward {
     }
 }
 
+/// Errors: a file cannot be read; the node's log is not there, and nothing says that it should be.
 fn verify(
     paths: &Paths,
     files: &[PathBuf],
@@ -166,9 +179,17 @@ fn verify(
     let log = paths.audit_log();
     let mut wanted = Wanted::default();
     checkpoints.iter().for_each(|one| wanted.add(one.line()));
-    if let Last::OfHead(NodeHead::Found(head)) | Last::Copy(Some(head)) = &last {
+    if let Some(head) = last.head() {
         wanted.add(&head.line());
     }
+    let is_gone = matches!(last, Last::Gone(_));
+    let files = match files.split_last() {
+        Some((_, before)) if is_gone => {
+            not_rotated(&log, last.head(), before)?;
+            before
+        }
+        _ => files,
+    };
     let mut scan = Scan::new(&mut wanted);
     for (at, path) in files.iter().enumerate() {
         let is_last = at + 1 == files.len();
@@ -178,16 +199,44 @@ fn verify(
     let (mut report, segments) = scan.finish();
     let ends = order::check(&segments, position(&log, files), &mut report);
     match (last, ends) {
-        (Last::OfHead(head), _) => compare::head(head, &wanted, &mut report),
+        (Last::OfHead(head) | Last::Gone(head), _) => {
+            compare::head(head, &wanted, &mut report);
+        }
         (Last::Copy(head), Some(ends)) => {
             compare::copies(head.as_ref(), &log, &ends, &wanted, &mut report);
         }
         (Last::Copy(_), None) => {}
     }
     compare::checkpoints(checkpoints, &wanted, &mut report);
+    if is_gone {
+        let gone = format!("`{}` does not exist", log.display());
+        if report.checked == 0 && report.findings.is_empty() {
+            bail!("cannot tell: {gone}; {NOT_CHAINED}");
+        }
+        report.remarks.push(gone);
+    }
     report.remarks.extend(before(paths, &report));
     report.remarks.extend(waiting(paths));
     Ok(report)
+}
+
+/// Errors: the log is not there because it was rotated, and nothing has been written since.
+fn not_rotated(log: &Path, head: Option<&Head>, given: &[PathBuf]) -> Result<()> {
+    let is_it = |file: &&PathBuf| {
+        let metadata = fs::metadata(file).ok();
+        head.zip(metadata)
+            .is_some_and(|(head, metadata)| head.is_in(&metadata))
+    };
+    let mut beside = rotated(log);
+    beside.retain(|file| !given.contains(file));
+    match beside.iter().find(is_it) {
+        Some(rotated) => bail!(
+            "cannot tell: `{}` was rotated, and nothing has been written since: give `--file {}`",
+            log.display(),
+            rotated.display()
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Says what was not checked because the chain begins before the files, and where it may be.

@@ -291,6 +291,13 @@ impl Step {
         let took = self.microseconds as f64 / 1000.0;
         let line = format!("{:<7} {word:<7} {took:7.2} ms  {}", self.command, self.note);
         print_line!("{}", line.trim_end());
+        // Before what the plugin did, and what was undone of that.
+        if let Some(error) = &self.error {
+            say!("    error {}: {}", error.code, error.msg);
+            for line in error.details.lines() {
+                say!("        {line}");
+            }
+        }
         let is_shown = |line: &&Line| all || line.is_of(plugin) && !self.is_in_error(line);
         let log = self.log.iter().filter(is_shown);
         let mut lines = self.operation_lines(plugin, all);
@@ -301,12 +308,6 @@ impl Step {
         if self.only_looks() {
             print_list("    added", &self.changes.added);
             print_list("    removed", &self.changes.removed);
-        }
-        if let Some(error) = &self.error {
-            say!("    error {}: {}", error.code, error.msg);
-            for line in error.details.lines() {
-                say!("        {line}");
-            }
         }
     }
 }

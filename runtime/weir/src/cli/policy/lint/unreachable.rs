@@ -1,7 +1,7 @@
 //! Rules, and parts of rules, that no operation can match.
 
 use weir_grant::field::Field;
-use weir_grant::phrase::joined;
+use weir_grant::phrase::{joined, quoted};
 use weir_grant::rule::RuleFields;
 use weir_grant::{Capability, Verb};
 
@@ -18,8 +18,9 @@ pub(super) fn no_effect(rule: &RuleFields) -> Vec<Remark> {
     findings.extend(read_only(rule));
     findings.extend(not_said(rule));
     let unused = rule.unused().into_iter();
+    let verbs = joined(quoted(rule.verbs()), "and");
     for field in unused.filter(|f| rule.get(f).is_some() && !is_place(rule, f)) {
-        let text = format!("`{field}` has no effect: operations that only read have none");
+        let text = format!("`{field}` has no effect: operations of {verbs} have none");
         findings.push(warning("no-effect", text));
     }
     let flaws = rule.flaws().into_iter();

@@ -19,8 +19,8 @@ use networks::bound_networks;
 use serde::Serialize;
 use weir_grant::field::Seen;
 use weir_grant::query::{Need, Query};
-use weir_grant::rule::{Draft, RuleFields, capabilities, merge};
-use weir_grant::{Capabilities, Invocation};
+use weir_grant::rule::{Draft, RuleFields, bound_parts, capabilities, merge, rules_of};
+use weir_grant::{Capabilities, Capability, Invocation};
 
 pub use networks::networks_given;
 
@@ -54,13 +54,9 @@ pub fn suggest(recorded: &[Recorded], networks: &[IpNet]) -> Result<Suggested, S
         .iter()
         .flat_map(|r| r.operation.needs().into_iter().map(|n| (n, &r.invocation)))
         .collect();
-    suggest_for(&needs, networks)
-}
-
-/// Returns the same for what must be allowed, each with its invocation.
-pub fn suggest_for(needs: &[(Need, &Invocation)], networks: &[IpNet]) -> Result<Suggested, String> {
+    let needs = needs.as_slice();
     let mut without_rule = BTreeSet::new();
-    let parts = parts(needs, networks, &mut without_rule);
+    let parts = parts(needs, networks, false, &mut without_rule);
     let (closed, open): (Vec<Draft>, Vec<Draft>) =
         parts.into_iter().partition(|p| p.open.is_empty());
     let mut rules = merge(closed.into_iter().map(|p| p.rule).collect());
@@ -83,15 +79,68 @@ pub fn suggest_for(needs: &[(Need, &Invocation)], networks: &[IpNet]) -> Result<
     })
 }
 
+/// Returns the least rules that these capabilities lack for one operation.
+///
+/// Errors: as of [`suggest`].
+pub fn least(
+    given: &Capabilities,
+    operation: &dyn Query,
+    invocation: &Invocation,
+) -> Result<Suggested, String> {
+    let networks = networks_given(operation);
+    let needs = operation.needs().into_iter();
+    let needs: Vec<(Need, &Invocation)> = needs.map(|need| (need, invocation)).collect();
+    let (mut without_rule, mut drafts) = (BTreeSet::new(), BTreeSet::new());
+    let (mut rules, mut all) = (Vec::new(), given.clone());
+    // The second time, for what must also be allowed on the hooks that the new rules add.
+    for _ in 0..2 {
+        let lacking = lacking(&needs, &all);
+        drafts.extend(parts(&lacking, &networks, true, &mut without_rule));
+        let mut bounded: Vec<Draft> = drafts.iter().cloned().collect();
+        bound_parts(&mut bounded, operation.unseen());
+        rules = merge(bounded.into_iter().map(|part| part.rule).collect());
+        all = widened(given, &rules)?;
+    }
+    without_rule.extend(still_not_met(&all, &needs, &without_rule));
+    Ok(Suggested {
+        capabilities: widened(&Capabilities::default(), &rules)?,
+        without_rule: without_rule.into_iter().collect(),
+    })
+}
+
+/// What the rules do not meet, in each way in which it can come about under them.
+fn lacking<'a>(
+    needs: &[(Need, &'a Invocation)],
+    given: &Capabilities,
+) -> Vec<(Need, &'a Invocation)> {
+    let ways = needs.iter().flat_map(|(need, of)| {
+        let ways = need.ways(given).into_iter().chain([need.clone()]);
+        ways.map(|way| (way, *of))
+    });
+    ways.filter(|(need, of)| !need.is_met(given, of)).collect()
+}
+
+/// The rules, and more of them.
+fn widened(given: &Capabilities, more: &[RuleFields]) -> Result<Capabilities, String> {
+    let given = Capability::ALL.into_iter().flat_map(|c| rules_of(given, c));
+    let all: Vec<RuleFields> = given.chain(more.iter().cloned()).collect();
+    capabilities(&all).map_err(|e| e.to_string())
+}
+
 /// The rule for each object; those without one are added to `without_rule`.
 fn parts(
     needs: &[(Need, &Invocation)],
     networks: &[IpNet],
+    is_least: bool,
     without_rule: &mut BTreeSet<WithoutRule>,
 ) -> BTreeSet<Draft> {
     let mut parts = BTreeSet::new();
     for (need, invocation) in needs {
-        let part = draft(need, invocation, networks);
+        let part = need.draft(&Seen {
+            invocation,
+            networks,
+            is_least,
+        });
         if parts.contains(&part) {
             continue;
         }
@@ -105,13 +154,6 @@ fn parts(
         }
     }
     parts
-}
-
-fn draft(need: &Need, invocation: &Invocation, networks: &[IpNet]) -> Draft {
-    need.draft(&Seen {
-        invocation,
-        networks,
-    })
 }
 
 /// Whether a rule differs from a draft only in the draft's open fields and the verbs.
@@ -140,11 +182,9 @@ fn not_met(
     networks: &[IpNet],
 ) -> Result<Vec<RuleFields>, String> {
     let so_far = capabilities(rules).map_err(|e| e.to_string())?;
-    let missing: BTreeSet<Draft> = needs
-        .iter()
-        .filter(|(need, invocation)| !need.is_met(&so_far, invocation))
-        .map(|(need, invocation)| draft(need, invocation, networks))
-        .collect();
+    let is_missing = |(need, of): &&(Need, &Invocation)| !need.is_met(&so_far, of);
+    let missing: Vec<(Need, &Invocation)> = needs.iter().filter(is_missing).cloned().collect();
+    let missing = self::parts(&missing, networks, false, &mut BTreeSet::new());
     let missing = parts.into_iter().filter(|part| missing.contains(part));
     Ok(missing.map(|part| part.rule).collect())
 }
