@@ -137,7 +137,7 @@ rule! {
             left_out("any-value", "it may set these parameters of the host to anything"), usually_left_out();
     } says |rule| {
         // Neither `all` nor `default` has an owner.
-        let is_owned = rule.take("owners").is_some();
+        let is_owned = rule.has("owners");
         let keys = match rule.take("keys") {
             Some(keys) if !is_owned => {
                 listed(&keys.iter().map(|key| in_words(key)).collect(), "and")

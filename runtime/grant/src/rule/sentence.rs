@@ -88,9 +88,22 @@ impl<'a> Sentence<'a> {
         self.rule.get(key)
     }
 
+    /// Takes the values of a field that was not mentioned.
+    fn untold(&mut self, key: &'static str) -> Option<&'a Texts> {
+        if self.told.contains(&key) {
+            return None;
+        }
+        self.take(key)
+    }
+
     /// Whether a field applies to what is described; of a rule, each does.
     pub(crate) fn is_about(&self, key: &str) -> bool {
         (self.applies)(key)
+    }
+
+    /// Whether the rule has a field.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.rule.get(key).is_some()
     }
 
     /// Whether the rule has a verb.
@@ -199,13 +212,13 @@ impl<'a> Sentence<'a> {
     /// The bounds on owners, attributes and overlaps.
     fn bounds(&mut self) -> String {
         let mut text = String::new();
-        if let Some(attributes) = self.take("attributes") {
+        if let Some(attributes) = self.untold("attributes") {
             text += &format!(", nothing but {}", listed(attributes, "and"));
         }
-        if let Some(owners) = self.take("owners") {
+        if let Some(owners) = self.untold("owners") {
             text += &format!(", {}", made_for(owners));
         }
-        if let Some(owners) = self.take("overlaps") {
+        if let Some(owners) = self.untold("overlaps") {
             text += &format!(", {}", overlapping(owners));
         }
         text

@@ -76,6 +76,10 @@ mod tests {
                 "read net.ipv4.ip_forward, and set it to 1, on the host",
             ),
             (
+                r#"{"sysctl": [{"namespace": "host", "keys": ["net.ipv4.conf.*.arp_filter"], "owners": ["network"], "verbs": ["read"]}]}"#,
+                "read net.ipv4.conf.*.arp_filter, on the host, where weir made it for this network",
+            ),
+            (
                 r#"{"store": [{"verbs": ["read", "write"]}]}"#,
                 "read and write its own files below /var/lib/weir/stores",
             ),
@@ -96,6 +100,15 @@ mod tests {
             (
                 r#"{"firewall": [{"namespace": "host", "families": ["ip", "ip6"], "verbs": ["delete"]}]}"#,
                 "remove what the reference plugin of its name made for the container, in tables of ip and ip6, on the host",
+            ),
+            (
+                r#"{"firewall": [{"namespace": "host", "families": ["inet"], "hooks": [], "statements": [], "ports": [80], "owners": ["network"], "verbs": ["write"]}]}"#,
+                "write its own tables of inet, translating no port of the host but 80, removing only elements of this \
+                 network, on the host",
+            ),
+            (
+                r#"{"address": [{"namespace": "host", "kinds": ["bridge"], "overlaps": [], "verbs": ["create"]}]}"#,
+                "add addresses of interfaces of kind bridge, on the host, where it overlaps no route of the host",
             ),
             (
                 r#"{"link": [{"namespace": "host", "kinds": ["veth"], "owners": ["network"], "attributes": ["mtu", "mac"], "verbs": ["update"]}]}"#,
