@@ -90,9 +90,9 @@ fn what_crosses_is_bounded() -> Result<()> {
     Ok(())
 }
 
-/// Property: what is told of the last call is true, although the engine does not say which one was too many.
+/// Property: what is reported of the last call is true, although the engine does not say which one was too many.
 #[test]
-fn the_call_before_the_one_too_many_is_told() -> Result<()> {
+fn the_call_before_the_one_too_many_is_named() -> Result<()> {
     limited("{ calls: 1 }")?.ends(
         json!({ "act": "ask and hand over", "target": "lo" }),
         213,

@@ -155,7 +155,7 @@ fn an_erased_log_is_not_said_to_be_all_there() -> Result<()> {
     chained.assert_intact(&["--checkpoint", &later])
 }
 
-/// A log that is gone is told like one whose end was cut off, by whatever says that there was one.
+/// A log that is gone is reported like one whose end was cut off, by whatever says that there was one.
 #[test]
 fn a_log_that_was_deleted_is_said_to_be_gone() -> Result<()> {
     let chained = Chained::with_records()?;

@@ -50,7 +50,7 @@ impl<'a> Translations<'a> {
         }
     }
 
-    /// "redirect packets of tcp to port 8080 to 10.1.0.2 port 80 by map `ports4`"; none for an element that is no port
+    /// "redirect packets of tcp to port 8080 to 10.1.0.2 port 80 by map `ports4`"; none for an element that is not a port
     /// mapping.
     pub(super) fn words(&self, map: &str, element: &Element) -> Option<String> {
         let ElementData::Values(values) = &element.data else {

@@ -42,7 +42,7 @@ impl Draft {
             Has::One(fact) => {
                 let values = T::write(fact, seen);
                 if field.is_never_suggested && values.is_empty() {
-                    // It is nobody's, or nothing in particular.
+                    // It has no owner, or is nothing in particular.
                     self.free.insert(key);
                 } else {
                     self.rule.fields.insert(key.to_owned(), values);

@@ -532,7 +532,7 @@ mod tests {
             ["change interfaces of kind veth, named *0, on the host \
               (change interfaces of kind veth, named veth*, on the host, as far as `*0` matches as well)"]
         );
-        // What both allow is told, and not what only the other does.
+        // What both allow is shown, and not what only the other does.
         let every = "link: [{ namespace: host, attributes: [mtu], verbs: [update] }]";
         assert_eq!(
             possible(every, named),
