@@ -55,9 +55,8 @@ fn every_veth(rule: &RuleFields) -> Option<Remark> {
     // Without both, another remark says that it is about every link.
     match rule.get(names.key) {
         None if kinds.is_none() => return None,
-        Some(named) if !named.iter().any(|name| is_any_veth(name)) || named.contains("*") => {
-            return None;
-        }
+        Some(named) if named.contains("*") && kinds.is_none() => return None,
+        Some(named) if !named.iter().any(|name| is_any_veth(name)) => return None,
         _ => {}
     }
     let text = "it may change every veth of the host, those of other networks' containers too; `owners: [network]` bounds \

@@ -120,9 +120,8 @@ fn wide_links(rule: &RuleFields) -> Vec<Remark> {
     let mut findings = Vec::new();
     if on_host(rule) {
         if names.is_some_and(|names| names.contains("*")) {
-            let text = format!(
-                "`{field}: [\"*\"]` matches every link of the host, as if the key were left out"
-            );
+            let text =
+                format!("`{field}: [\"*\"]` matches every name, as if the key were left out");
             findings.push(warning("every-name", text));
         }
         let has_kinds = rule.described().iter().any(|field| field.is_of::<Kinds>());

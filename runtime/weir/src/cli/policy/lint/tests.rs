@@ -39,7 +39,7 @@ fn each_remark_is_made() {
             "link[0] physical",
         ),
         (
-            "{ link: [{ namespace: host, kinds: [veth], names: [\"*\"] }] }",
+            "{ link: [{ namespace: host, kinds: [bridge], names: [\"*\"] }] }",
             "link[0] every-name",
         ),
         (
@@ -307,6 +307,19 @@ fn narrow_rules_are_left_alone() {
 }
 
 /// The codes of what is remarked of a document, but for its rules.
+/// Every name is also that of any veth, where the kinds keep it from being that of every link.
+#[test]
+fn every_name_is_that_of_every_veth() {
+    let every_name = |rule: &str| {
+        let rule = format!("{{ namespace: host, names: [\"*\"], verbs: [update]{rule} }}");
+        codes(&format!("{{ link: [{rule}] }}"))
+    };
+    let both = ["link[0] every-name", "link[0] every-veth"];
+    assert_eq!(every_name(", kinds: [veth]"), both);
+    assert_eq!(every_name(", kinds: [bridge]"), both[..1]);
+    assert_eq!(every_name(", kinds: [veth], owners: [network]"), both[..1]);
+}
+
 fn codes_of(spec: &str) -> Vec<&'static str> {
     let remarks = remarks(&document_of(spec), true);
     let others = remarks.iter().filter(|r| r.code != "no-digest");
