@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use tempfile::{Builder, NamedTempFile};
+use tempfile::{Builder, NamedTempFile, TempPath};
 
 /// Writes all files, and removes those without content, or changes none. Without `replace` none may exist.
 pub fn write_all(files: &[(&PathBuf, Option<&[u8]>)], replace: bool) -> Result<()> {
@@ -16,7 +16,7 @@ pub fn write_all(files: &[(&PathBuf, Option<&[u8]>)], replace: bool) -> Result<(
         .collect::<Result<_>>()?;
     let mut changed = Vec::new();
     let outcome = staged.into_iter().try_for_each(|(file, staged)| {
-        let former = keep(file).with_context(|| format!("keep `{}`", file.display()))?;
+        let former = keep(file)?;
         match staged {
             Some(staged) => settle(staged, file, replace)?,
             None if replace => {
@@ -60,21 +60,31 @@ pub fn settle(staged: NamedTempFile, file: &Path, replace: bool) -> Result<()> {
 }
 
 /// A second name of a file, which is removed if the file does not need it; none if there is no such file.
-fn keep(file: &Path) -> io::Result<Option<NamedTempFile<()>>> {
+fn keep(file: &Path) -> Result<Option<TempPath>> {
+    let context = || format!("keep `{}`", file.display());
     match file.symlink_metadata() {
         // It cannot be replaced.
-        Ok(metadata) if metadata.is_dir() => Ok(None),
-        Ok(_) => Builder::new()
-            .make_in(directory(file), |name| fs::hard_link(file, name))
-            .map(Some),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+        Ok(metadata) if metadata.is_dir() => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        found => found.with_context(context)?,
+    };
+    let link = Builder::new().make_in(directory(file), |name| fs::hard_link(file, name));
+    match link {
+        Ok(link) => Ok(Some(link.into_temp_path())),
+        // The file system has no links, or the file is another user's.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => copy(file).map(Some),
+        Err(error) => Err(error).with_context(context),
     }
 }
 
-fn restore(file: &Path, former: Option<NamedTempFile<()>>) -> io::Result<()> {
+fn copy(file: &Path) -> Result<TempPath> {
+    let content = fs::read(file).with_context(|| format!("keep `{}`", file.display()))?;
+    Ok(stage(file, &content)?.into_temp_path())
+}
+
+fn restore(file: &Path, former: Option<TempPath>) -> io::Result<()> {
     match former {
-        Some(former) => former.persist(file).map(drop).map_err(|error| error.error),
+        Some(former) => former.persist(file).map_err(|error| error.error),
         None => remove(file),
     }
 }
@@ -109,6 +119,19 @@ mod tests {
             .collect::<Result<_>>()?;
         content.sort();
         Ok(content)
+    }
+
+    #[test]
+    fn a_copy_is_put_back_as_well() -> Result<()> {
+        let directory = tempfile::tempdir()?;
+        let file = directory.path().join("proposal");
+        fs::write(&file, "old")?;
+        let former = copy(&file)?;
+        fs::write(&file, "new")?;
+        restore(&file, Some(former))?;
+        let old = ("proposal".to_owned(), Some("old".to_owned()));
+        assert_eq!(content(directory.path())?, [old]);
+        Ok(())
     }
 
     #[test]
