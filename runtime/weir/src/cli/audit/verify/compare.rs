@@ -15,6 +15,10 @@ use super::line::read_line;
 use super::report::{End, Finding, Report, What};
 use crate::cli::number::counted;
 
+/// Why a log may have no chain line.
+const REMOVED: &str =
+    "the log was removed, emptied or replaced, or rotated and the file before was not given";
+
 /// A chain line that was stored elsewhere. Other members of its JSON are ignored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Checkpoint {
@@ -229,8 +233,7 @@ fn beside(head: &ChainLine, report: &Report) -> Finding {
             What::CutOff,
             number,
             format!(
-                "no line is in the chain, but `audit.head` says that it has reached chain line {number}: the log was removed, \
-                 emptied or replaced, or rotated and the file before was not given"
+                "no line is in the chain, but `audit.head` says that it has reached chain line {number}: {REMOVED}"
             ),
         );
     };
@@ -260,9 +263,7 @@ pub fn checkpoints(checkpoints: Vec<Checkpoint>, wanted: &Wanted, report: &mut R
     report.checkpoints.compared = checkpoints.len() as u64;
     let why = match report.chained.last {
         Some(_) => "the end was cut off, or a new chain was started",
-        None => {
-            "the log was removed, emptied or replaced, or rotated and the file before was not given"
-        }
+        None => REMOVED,
     };
     for checkpoint in checkpoints {
         let number = checkpoint.line.chained;
