@@ -3,9 +3,6 @@
 //! [`protocol`] is what a runtime calls, [`cli`] the command line, and [`inside`] has the standard plugins.
 
 mod cli;
-#[cfg(target_arch = "x86_64")]
-mod copy;
-mod heap;
 mod inside;
 mod protocol;
 
@@ -13,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 #[global_allocator]
-static HEAP: heap::Heap = heap::Heap::new();
+static HEAP: weir_heap::Heap = weir_heap::Heap::new();
 
 /// The name under which weir is the delegating plugin.
 const OWN_NAME: &str = "weir";

@@ -5,13 +5,6 @@
 //! was asked. Once in a process, as in weir: code that has not run yet is a part of the cost. Prints
 //! milliseconds.
 
-// As in weir: musl's allocator and its copying would be half of what is measured.
-#[cfg(target_arch = "x86_64")]
-#[path = "../../../../runtime/weir/src/copy.rs"]
-mod copy;
-#[path = "../../../../runtime/weir/src/heap.rs"]
-mod heap;
-
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
@@ -27,8 +20,9 @@ use weir_grant::{
     Document, Invocation, Operation, address, firewall, ipam, link, neighbour, route, store, sysctl,
 };
 
+/// As in weir: musl's allocator and its copying would be half of what is measured.
 #[global_allocator]
-static HEAP: heap::Heap = heap::Heap::new();
+static HEAP: weir_heap::Heap = weir_heap::Heap::new();
 
 /// An operation that waits for its gate.
 type Act = Box<dyn FnOnce(&mut Gate) -> Result<(), Refusal>>;

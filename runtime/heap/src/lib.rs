@@ -1,8 +1,23 @@
-//! The heap.
+//! The heap of the program, and how it copies memory.
 //!
 //! An invocation takes and returns memory ten thousand times, ends after a few milliseconds, and has a few hundred kilobytes
 //! in use at the most. Each page that is touched for the first time costs a microsecond. So this heap has nothing to set up,
 //! keeps what is in use close together, and uses again what was returned; the kernel gets it back when the process ends.
+//!
+//! This crate must not know anything of weir: only the program uses it, as its global allocator. It is optimised also in a
+//! quick build, since every call goes through it.
+//!
+//! # Example
+//!
+//! ```
+//! #[global_allocator]
+//! static HEAP: weir_heap::Heap = weir_heap::Heap::new();
+//!
+//! assert_eq!(vec![7; 3].len(), 3);
+//! ```
+
+#[cfg(target_arch = "x86_64")]
+mod copy;
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::num::NonZeroUsize;
@@ -19,15 +34,23 @@ use talc::source::Source;
 const STEP: usize = 1 << 20;
 
 /// A heap for all threads.
+#[derive(Debug)]
 pub struct Heap(Mutex<Talc<Mappings, DefaultBinning>>);
 
 impl Heap {
+    /// An empty heap, which gets its first mapping when memory is first requested.
     pub const fn new() -> Self {
         Self(Mutex::new(Talc::new(Mappings)))
     }
 
     fn lock(&self) -> MutexGuard<'_, Talc<Mappings, DefaultBinning>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Heap {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
