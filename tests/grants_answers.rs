@@ -307,7 +307,7 @@ fn documents_that_do_something_else_are_told() -> Result<()> {
     let digest = format!("    digest: {}\n", other_digest());
     let grant = Grant {
         plugin: "ptp",
-        capabilities: "{ ipam: [host-local, nowhere, \"*\"] }",
+        capabilities: "{ ipam: [host-local, nowhere, \"*\"], sysctl: [] }",
         ..Grant::nothing("ptp")
     };
     let document = grant.document(&other_digest()).replace(&digest, "");
@@ -321,6 +321,7 @@ fn documents_that_do_something_else_are_told() -> Result<()> {
         "- warning takes-grant-away",
         "ipam[1] note unknown-ipam",
         "ipam[2] warning no-effect",
+        "sysctl warning no-effect",
     ] {
         assert!(
             found.contains(&expected.to_owned()),
@@ -328,6 +329,12 @@ fn documents_that_do_something_else_are_told() -> Result<()> {
         );
     }
     assert_eq!(remarks(&checked, "b.yml.bak"), ["- warning not-read"]);
+    let shown = node.stdout(&["grants", "show", "ptp"], 0)?;
+    let shown = Vec::from_iter(shown.split_whitespace()).join(" ");
+    let (_, nothing) = shown
+        .split_once("It has no access to")
+        .context(shown.clone())?;
+    assert!(nothing.contains("kernel parameters (sysctl)"), "{shown}");
     // A native plugin of that name that is listed is known.
     let entry = json!({ "name": "nowhere", "digest": other_digest(), "networks": [] });
     let listed = json!({ "nativePlugins": [entry] });

@@ -351,3 +351,18 @@ fn a_file_is_named_by_its_whole_path() {
         assert!(said.ends_with(&expected), "{said}");
     }
 }
+
+#[test]
+fn empty_lists_are_found_in_both_sections() {
+    let empty = |document: &str| empty_lists(document.as_bytes());
+    assert_eq!(empty(VALID), [""; 0]);
+    let rule = "    link:\n      - { namespace: host, kinds: [veth], verbs: [read] }\n";
+    let document = VALID.replace(
+        rule,
+        &format!("    sysctl: []\n{rule}    policy-rule: []\n  tenants: {{ capabilities: {{ link: [] }} }}\n"),
+    );
+    assert!(Document::read(document.as_bytes()).is_ok(), "{document}");
+    let expected = ["policy-rule", "sysctl", "tenants.link"];
+    assert_eq!(empty(&document), expected);
+    assert_eq!(empty("no document"), [""; 0]);
+}
