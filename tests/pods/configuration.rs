@@ -96,7 +96,9 @@ fn a_result_that_its_version_cannot_express_is_taken_back() -> Result<()> {
     ] {
         let config = config_of(ipam);
         let pod = world.pod(&format!("old-{code}"), "old")?;
-        world.run_with("ADD", &pod, &config)?.refused(code, &[words, "0.2.0"]);
+        world
+            .run_with("ADD", &pod, &config)?
+            .refused(code, &[words, "0.2.0"]);
         assert_eq!(names(&pod.container)?, [""; 0], "torn down");
         assert!(world.records().is_empty(), "{:?}", world.records());
         world.no_lease_stays("old");

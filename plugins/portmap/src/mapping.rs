@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_there_twice_the_first_counts_and_the_second_is_told() {
+    fn of_what_is_there_twice_the_first_counts_and_the_second_is_reported() {
         let twice = |second: &str| {
             let text = format!(r#"[{{"hostPort": 80, "containerPort": 2}}, {second}]"#);
             let mappings = all(&text).unwrap();

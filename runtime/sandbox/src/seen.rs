@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_changed_and_went_is_told() {
+    fn what_was_added_changed_or_removed_is_reported() {
         let before = seen(&[("a", "1"), ("b", "1"), ("c", "1")]);
         let now = seen(&[("b", "1"), ("c", "2"), ("d", "1")]);
         let changes = now.since(&before);

@@ -312,7 +312,7 @@ fn a_link_may_be_called_no() {
 
 /// To YAML, `*` begins an alias and `{` a mapping.
 #[test]
-fn what_needs_quotes_is_told_to() {
+fn a_value_that_needs_quotes_is_shown_in_quotes() {
     for (rule, word) in [
         ("{ names: [*] }", "*"),
         ("{ names: [veth0, *-veth] }", "*-veth"),
