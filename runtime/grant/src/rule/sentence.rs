@@ -28,7 +28,7 @@ fn described(rule: &RuleFields, applies: &dyn Fn(&str) -> bool, list: List) -> S
     };
     let mut sentence = Sentence {
         rule,
-        told: vec!["verbs", "namespace"],
+        mentioned: vec!["verbs", "namespace"],
         applies,
         list,
     };
@@ -73,7 +73,7 @@ pub fn bounds_in_words(capability: Capability, bounds: &Bounds) -> String {
 pub struct Sentence<'a> {
     rule: &'a RuleFields,
     /// The fields that it has mentioned.
-    told: Vec<&'static str>,
+    mentioned: Vec<&'static str>,
     /// Whether a field applies to what is described.
     applies: &'a dyn Fn(&str) -> bool,
     list: List,
@@ -85,13 +85,13 @@ type List = fn(Option<&Field>, &Texts, &str) -> String;
 impl<'a> Sentence<'a> {
     /// Takes a field's values, and marks the field as mentioned.
     pub(crate) fn take(&mut self, key: &'static str) -> Option<&'a Texts> {
-        self.told.push(key);
+        self.mentioned.push(key);
         self.rule.get(key)
     }
 
     /// Takes the values of a field that was not mentioned.
-    fn untold(&mut self, key: &'static str) -> Option<&'a Texts> {
-        if self.told.contains(&key) {
+    fn unmentioned(&mut self, key: &'static str) -> Option<&'a Texts> {
+        if self.mentioned.contains(&key) {
             return None;
         }
         self.take(key)
@@ -224,13 +224,13 @@ impl<'a> Sentence<'a> {
     /// The bounds on owners, attributes and overlaps.
     fn bounds(&mut self) -> String {
         let mut text = String::new();
-        if let Some(attributes) = self.untold("attributes") {
+        if let Some(attributes) = self.unmentioned("attributes") {
             text += &format!(", nothing but {}", listed(attributes, "and"));
         }
-        if let Some(owners) = self.untold("owners") {
+        if let Some(owners) = self.unmentioned("owners") {
             text += &format!(", {}", made_for(owners));
         }
-        if let Some(owners) = self.untold("overlaps") {
+        if let Some(owners) = self.unmentioned("overlaps") {
             text += &format!(", {}", overlapping(owners));
         }
         text
@@ -239,7 +239,7 @@ impl<'a> Sentence<'a> {
     /// The fields that were not mentioned.
     fn others(&self) -> String {
         let fields = self.rule.fields.iter();
-        let others = fields.filter(|(key, _)| !self.told.contains(&key.as_str()));
+        let others = fields.filter(|(key, _)| !self.mentioned.contains(&key.as_str()));
         let others: Vec<String> = others
             .map(|(key, values)| format!("{key} {}", self.listed(key, values, "or")))
             .collect();
