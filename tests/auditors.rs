@@ -302,7 +302,7 @@ fn a_table_has_no_rule_twice() -> Result<()> {
 }
 
 #[test]
-fn a_network_that_there_is_not_is_told() -> Result<()> {
+fn an_unknown_network_is_reported() -> Result<()> {
     let node = node()?;
     let errors = |words: &[&str]| -> Result<String> {
         let output = node.command(&[&["grants"], words].concat())?;

@@ -208,7 +208,7 @@ fn the_record_of_a_removed_plugin_is_one_denied_explanation() -> Result<()> {
 }
 
 #[test]
-fn a_difference_is_told_in_functions_and_networks() -> Result<()> {
+fn a_difference_is_given_in_functions_and_networks() -> Result<()> {
     let node = Node::create()?;
     let (one, two) = (component("host-local"), component("static"));
     let (one, two) = (one.to_str().context("text")?, two.to_str().context("text")?);
@@ -301,13 +301,13 @@ fn what_is_shipped_is_no_reason_to_warn() -> Result<()> {
 }
 
 #[test]
-fn documents_that_do_something_else_are_told() -> Result<()> {
+fn documents_that_do_something_else_get_a_remark() -> Result<()> {
     let node = Node::create()?;
     // A document about another plugin takes the place of a shipped one.
     let digest = format!("    digest: {}\n", other_digest());
     let grant = Grant {
         plugin: "ptp",
-        capabilities: "{ ipam: [host-local, nowhere, \"*\"] }",
+        capabilities: "{ ipam: [host-local, nowhere, \"*\"], sysctl: [] }",
         ..Grant::nothing("ptp")
     };
     let document = grant.document(&other_digest()).replace(&digest, "");
@@ -321,6 +321,7 @@ fn documents_that_do_something_else_are_told() -> Result<()> {
         "- warning takes-grant-away",
         "ipam[1] note unknown-ipam",
         "ipam[2] warning no-effect",
+        "sysctl warning no-effect",
     ] {
         assert!(
             found.contains(&expected.to_owned()),
@@ -328,6 +329,12 @@ fn documents_that_do_something_else_are_told() -> Result<()> {
         );
     }
     assert_eq!(remarks(&checked, "b.yml.bak"), ["- warning not-read"]);
+    let shown = node.stdout(&["grants", "show", "ptp"], 0)?;
+    let shown = Vec::from_iter(shown.split_whitespace()).join(" ");
+    let (_, nothing) = shown
+        .split_once("It has no access to")
+        .context(shown.clone())?;
+    assert!(nothing.contains("kernel parameters (sysctl)"), "{shown}");
     // A native plugin of that name that is listed is known.
     let entry = json!({ "name": "nowhere", "digest": other_digest(), "networks": [] });
     let listed = json!({ "nativePlugins": [entry] });
@@ -404,7 +411,7 @@ fn mistakes_have_their_places_in_json() -> Result<()> {
 }
 
 #[test]
-fn names_that_nothing_has_are_told() -> Result<()> {
+fn names_that_nothing_has_are_reported() -> Result<()> {
     let node = Node::create()?;
     let (code, listed, errors) = weir(&node, &["grants", "list", "--plugin", "brigde"])?;
     assert_eq!(code, 0, "{listed}");
@@ -479,7 +486,7 @@ fn a_suggestion_keeps_the_limits() -> Result<()> {
 
 /// Every command that takes a plugin's name reports what a name that is not a component's stands for.
 #[test]
-fn weir_itself_and_native_plugins_are_told_for_what_they_are() -> Result<()> {
+fn weir_itself_and_native_plugins_are_recognised() -> Result<()> {
     let node = Node::create()?;
     let native = json!({ "nativePlugins": [
         { "name": "flannel", "digest": other_digest(), "networks": ["cbr0"] },

@@ -511,7 +511,7 @@ fn two_callers_at_once_get_two_names() -> Result<()> {
 }
 
 #[test]
-fn what_is_not_configured_is_told() -> Result<()> {
+fn what_is_not_configured_is_reported() -> Result<()> {
     let world = World::create(json!([bridge("one", 1, "eth{n}")]))?;
     for (words, expected) in [
         (&["--networks", "two"][..], "no such network: `two`"),

@@ -160,7 +160,7 @@ fn said(output: &Output) -> String {
 }
 
 #[test]
-fn a_full_disk_is_told_by_every_command() -> Result<()> {
+fn a_full_disk_is_reported_by_every_command() -> Result<()> {
     let case = Case::create()?;
     let mut tried = BTreeSet::new();
     for words in case.commands() {

@@ -137,7 +137,7 @@ fn what_is_granted_to_read_is_not_called_unused() -> Result<()> {
 }
 
 #[test]
-fn records_are_told_and_selected_by_their_severity() -> Result<()> {
+fn records_show_their_severity_and_are_selected_by_it() -> Result<()> {
     let node = LoggedNode::with(&log())?;
     let told = node.audit(&[
         "--severity=disables-protection",

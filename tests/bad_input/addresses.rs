@@ -101,3 +101,16 @@ fn too_many_addresses_for_an_old_version() -> Result<()> {
     );
     Ok(())
 }
+
+/// What a result of these versions cannot say is found out before the attachment counts as made.
+#[test]
+fn no_address_for_an_old_version() -> Result<()> {
+    let fixture = AttachedNode::create()?;
+    for version in ["0.1.0", "0.2.0"] {
+        let config =
+            json!({"cniVersion": version, "name": "layer2", "type": "bridge", "bridge": "layer2"});
+        let call = fixture.add(&config);
+        fixture.refused(&call, 999, &["no valid IP addresses", version, "0.3.0"]);
+    }
+    Ok(())
+}

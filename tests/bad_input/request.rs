@@ -86,7 +86,7 @@ fn unknown_keys_and_names() -> Result<()> {
 
 /// Other plugins of that name may know these keys: they are reported, and change nothing.
 #[test]
-fn unknown_keys_are_told_where_strictness_is_not_asked_for() -> Result<()> {
+fn unknown_keys_are_reported_where_strictness_is_not_asked_for() -> Result<()> {
     let fixture = AttachedNode::create()?;
     let mut config = with("isGatewy", json!(true));
     config["ipam"]["rangeBegin"] = json!("10.20.0.9");

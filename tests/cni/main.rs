@@ -7,6 +7,7 @@
 
 mod by_hand;
 mod delegation;
+mod deleted_again;
 mod execution;
 
 use std::fs;

@@ -81,7 +81,7 @@ fn a_plugin_is_pushed_pulled_and_installed() -> Result<()> {
 
 /// The other commands are tried in `standard_output`, without a registry.
 #[test]
-fn a_full_disk_is_told() -> Result<()> {
+fn a_full_disk_is_reported() -> Result<()> {
     let Case {
         user,
         reference,

@@ -213,7 +213,7 @@ fn the_policy_decides_as_for_any_plugin() -> Result<()> {
 }
 
 #[test]
-fn what_the_command_line_cannot_mean_is_told() -> Result<()> {
+fn what_the_command_line_cannot_mean_is_refused() -> Result<()> {
     let (fixture, _) = UriFixture::with_labels()?;
     assert_contains(
         &fixture.node.stderr(&["net", "fetch", "nowhere"], 1)?,

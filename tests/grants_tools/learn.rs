@@ -256,7 +256,7 @@ fn a_file_learns_by_its_own_name() -> Result<()> {
 
 /// Directories and files are allowed once a plugin has requested them, and what is still denied is reported.
 #[test]
-fn what_is_denied_to_a_learner_is_told() -> Result<()> {
+fn what_is_denied_while_learning_is_reported() -> Result<()> {
     let node = Node::create()?;
     let puppet = &component_file("puppet");
     let config = |directory: &str| {

@@ -102,7 +102,7 @@ fn the_call_before_the_one_too_many_is_named() -> Result<()> {
 
 /// Property: whatever ends a plugin is an error of that plugin, and says what it was.
 #[test]
-fn traps_and_panics_are_told() -> Result<()> {
+fn traps_and_panics_are_reported() -> Result<()> {
     let fixture = limited("{}")?;
     fixture.ends(json!({ "act": "trap" }), 210, &["trapped", "unreachable"])?;
     fixture.ends(json!({ "act": "exit" }), 210, &["exit"])?;

@@ -19,7 +19,7 @@ const SYSCTL: &str =
 
 /// Property: a trap in whichever export is an error of that call, and of no other.
 #[test]
-fn a_trap_in_each_export_is_told() -> Result<()> {
+fn a_trap_in_each_export_is_reported() -> Result<()> {
     let fixture = Text {
         add: "unreachable",
         others: "unreachable",

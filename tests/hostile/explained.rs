@@ -88,7 +88,7 @@ fn a_panic_that_was_logged_is_the_message() -> Result<()> {
 
 /// Property: a stack that grew too large is told from other mistakes, whether it is the engine's or in the plugin's memory.
 #[test]
-fn a_stack_overflow_is_told() -> Result<()> {
+fn a_stack_overflow_is_reported() -> Result<()> {
     let fixture = fixture()?;
     let (message, _) = trapped(&fixture, "recurse")?;
     let begin = "plugin `misbehaving`: overflowed its stack: ";
@@ -101,7 +101,7 @@ fn a_stack_overflow_is_told() -> Result<()> {
 
 /// Property: a fault is called an overflow of the stack only where one can be.
 #[test]
-fn a_fault_in_memory_is_told_by_its_address() -> Result<()> {
+fn a_fault_in_memory_is_explained_by_its_address() -> Result<()> {
     for (add, message) in [
         (
             "(i32.store (i32.const -16) (i32.const 1))",

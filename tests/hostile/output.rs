@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::Grant;
+use weir_kit::{Grant, assert_contains};
 
 use super::AttackedNode;
 use super::puppet::Puppet;
@@ -61,6 +61,22 @@ fn the_log_is_bounded() -> Result<()> {
         1000 - (log.len() - 1)
     );
     assert!(last["message"].to_string().contains(&dropped), "{last:#}");
+    Ok(())
+}
+
+/// Property: of lines that it prints and that are too many for the log, the first are kept and the others counted.
+#[test]
+fn the_log_has_the_first_of_many_printed_lines() -> Result<()> {
+    let fixture = fixture("{ log: 10KiB }")?;
+    fixture.add(json!({ "act": "print many lines" }))?.result();
+    let log = log(&fixture);
+    assert!(log.len() > 10, "{log:#?}");
+    for (at, line) in log[..log.len() - 1].iter().enumerate() {
+        assert_eq!(line["message"], format!("line {at}"));
+    }
+    let dropped = format!("{} lines exceeded", 1000 - (log.len() - 1));
+    let last = log.last().map(|last| last["message"].to_string());
+    assert_contains(&last.unwrap_or_default(), &[&dropped]);
     Ok(())
 }
 

@@ -88,7 +88,7 @@ fn the_thick_plugin_is_set_aside() -> Result<()> {
 
 /// The shipped options have a log level, which must not prevent taking over.
 #[test]
-fn options_of_a_configuration_that_is_not_made_are_told() -> Result<()> {
+fn options_of_a_configuration_that_is_not_made_are_reported() -> Result<()> {
     let machine = machine(&of_multus())?;
     let output =
         machine.run("install --kubernetes --from-multus --log-level debug --network-name mine")?;

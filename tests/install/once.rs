@@ -138,7 +138,7 @@ fn weir_is_not_its_own_default_network() -> Result<()> {
 }
 
 #[test]
-fn a_configuration_that_comes_first_is_told_of() -> Result<()> {
+fn a_configuration_that_comes_first_is_reported() -> Result<()> {
     let machine = Machine::with_default_network()?;
     machine.write_conf("00-first.conflist", &default_network())?;
     let said = machine.fail("install --kubernetes")?;

@@ -140,7 +140,7 @@ fn what_somebody_changes_or_removes_is_put_back() -> Result<()> {
 }
 
 #[test]
-fn an_error_is_told_and_does_not_end_it() -> Result<()> {
+fn an_error_is_reported_and_does_not_end_it() -> Result<()> {
     let machine = Machine::with_default_network()?;
     let mut running = watching(&machine)?;
     machine.write_conf("00-first.conflist", &default_network())?;
@@ -156,7 +156,7 @@ fn an_error_is_told_and_does_not_end_it() -> Result<()> {
 
 /// A damaged plugin must not prevent the renewal of the token.
 #[test]
-fn a_damaged_plugin_is_told_of_and_passed_over() -> Result<()> {
+fn a_damaged_plugin_is_reported_and_skipped() -> Result<()> {
     let machine = Machine::with_default_network()?;
     machine.put_file("var/lib/weir/plugins/mine/manifest.json", "{")?;
     let said = machine.fail("install")?;

@@ -162,7 +162,7 @@ fn a_native_plugin_that_fails_after_a_component() -> Result<()> {
 
 /// The DEL at once fails as well: both errors are reported.
 #[test]
-fn what_the_delete_of_a_failed_add_says_is_told() -> Result<()> {
+fn what_the_delete_of_a_failed_add_says_is_reported() -> Result<()> {
     let world = World::listed()?;
     let error = json!({ "code": 100, "msg": "always broken" }).to_string();
     world.probe(json!({ "answer": error, "status": 1, "of": "all" }))?;

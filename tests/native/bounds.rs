@@ -98,12 +98,15 @@ fn one_that_floods_is_killed() -> Result<()> {
 #[test]
 fn one_that_says_much_is_heard_in_part() -> Result<()> {
     let world = World::listed()?;
-    let said = "a line of a flood\n".repeat(20_000);
+    let lines = (0..20_000).map(|at| format!("line {at} of a flood\n"));
+    let said = "the line of a loop\n".repeat(1000) + &lines.collect::<String>();
     world.probe(json!({ "say": said }))?;
     world.add()?;
     let log = world.node.log()?;
-    let lines = log.matches("a line of a flood").count();
+    let lines = log.matches(" of a flood").count();
     assert!((100..10_000).contains(&lines), "{lines}");
+    assert_eq!(log.matches("the line of a loop").count(), 1, "{log:.300}");
+    assert!(log.contains("… 999 more"), "{log:.300}");
     assert!(log.contains("\"plugin\":\"probe\""), "{log:.300}");
     Ok(())
 }

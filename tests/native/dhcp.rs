@@ -282,7 +282,7 @@ fn a_network_of_the_node_is_added_checked_and_deleted() -> Result<()> {
 
 /// It would try longer than the listing lets it.
 #[test]
-fn a_server_or_a_daemon_that_is_not_there_is_told() -> Result<()> {
+fn a_server_or_a_daemon_that_is_not_there_is_reported() -> Result<()> {
     let mut fixture = NodeWithDhcp::with_addresses(1)?;
     let world = &fixture.world;
     world.list(DHCP, json!({ "limits": { "time": "2s" } }))?;

@@ -149,7 +149,7 @@ fn another_digest_and_another_network_are_refused() -> Result<()> {
 }
 
 #[test]
-fn one_that_is_not_there_is_told_with_where_it_was_searched() -> Result<()> {
+fn one_that_is_not_there_is_reported_with_where_it_was_searched() -> Result<()> {
     let world = World::create()?;
     world.bridge(json!({ "type": "dhpc" }))?;
     let said = world.fails("add")?;

@@ -162,7 +162,7 @@ fn one_that_is_too_slow_is_killed_and_releases() -> Result<()> {
 
 /// The first request fails, or has changed something when it fails. In both cases DEL is called.
 #[test]
-fn an_api_that_fails_is_told_and_nothing_stays() -> Result<()> {
+fn an_api_that_fails_is_reported_and_nothing_stays() -> Result<()> {
     for when in ["before", "after"] {
         let fixture = NodeWithReservations::create()?;
         fixture.says("down", when)?;
@@ -227,7 +227,7 @@ fn a_del_after_a_kill_at_any_point_releases() -> Result<()> {
 }
 
 #[test]
-fn a_full_range_is_told_and_the_others_are_released() -> Result<()> {
+fn a_full_range_is_reported_and_the_others_are_released() -> Result<()> {
     let fixture = NodeWithReservations::create()?;
     let others = (2..7).map(|host| (format!("10.71.0.{host}"), json!("other/eth0")));
     let taken: serde_json::Map<String, Value> = others.collect();

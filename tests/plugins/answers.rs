@@ -143,7 +143,7 @@ fn the_list_tells_of_code_that_cannot_be_loaded() -> Result<()> {
 }
 
 #[test]
-fn a_directory_that_is_no_plugin_is_told_as_one() -> Result<()> {
+fn a_directory_that_is_no_plugin_is_reported_as_one() -> Result<()> {
     let node = Node::create()?;
     fs::create_dir_all(node.installed("stray"))?;
     let error = listed(&node, "stray", 3)["error"].to_string();
@@ -161,7 +161,7 @@ const OF_CLANG: &[u8] =
     b"\0asm\x01\0\0\0\0\x26\x09producers\x01\x0cprocessed-by\x01\x05clang\x0619.1.7";
 
 #[test]
-fn what_is_no_component_is_told_with_its_file() -> Result<()> {
+fn what_is_no_component_is_reported_with_its_file() -> Result<()> {
     let node = Node::create()?;
     let config = crate::example("labels", "network.conflist");
     for (name, bytes, why) in [
@@ -299,7 +299,7 @@ fn a_plugin_has_a_plain_name() -> Result<()> {
 }
 
 #[test]
-fn a_name_that_is_nearly_a_plugins_is_told() -> Result<()> {
+fn a_name_that_is_nearly_a_plugins_gets_a_suggestion() -> Result<()> {
     let node = Node::create()?;
     node.install_plugin("labels")?;
     for (words, meant) in [

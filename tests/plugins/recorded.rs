@@ -84,7 +84,7 @@ fn an_invocation_that_is_refused_is_recorded() -> Result<()> {
 
 /// Its components, its code and the manifest can each be exchanged.
 #[test]
-fn a_damaged_plugin_is_told_as_damaged_and_its_refusal_recorded() -> Result<()> {
+fn a_damaged_plugin_is_reported_as_damaged_and_its_refusal_recorded() -> Result<()> {
     type Damage = fn(&mut Vec<u8>);
     let damages: [(&str, Damage); 4] = [
         ("component.wasm", |bytes| bytes.push(0)),

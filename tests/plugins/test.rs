@@ -381,6 +381,7 @@ fn an_exceeded_limit_names_its_key_and_its_grant() -> Result<()> {
 fn a_loop_is_printed_once() -> Result<()> {
     for (act, line) in [
         ("say the same", "log     info: again"),
+        ("print the same", "log     info: again"),
         (
             "look at the same",
             "allowed link.get link=container/lo (loopback)  [link[0]]",
@@ -388,8 +389,17 @@ fn a_loop_is_printed_once() -> Result<()> {
     ] {
         let text = printed("misbehaving", &misbehaving(act)?)?;
         assert_eq!(text.matches(line).count(), 1, "{text}");
-        assert!(text.contains("    … 999 more\n"), "{text}");
+        assert!(text.contains("… 999 more\n"), "{text}");
     }
+    // Of a trap, the error has what was printed.
+    let text = printed("misbehaving", &misbehaving("print the same and trap")?)?;
+    assert_contains(
+        &text,
+        &[
+            "; again\n        … 999 more\n",
+            "log     info: again\n    log     info: … 999 more\n",
+        ],
+    );
     Ok(())
 }
 

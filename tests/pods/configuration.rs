@@ -3,9 +3,9 @@
 use std::fs;
 
 use anyhow::Result;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::world::{World, names};
 
 #[test]
 fn a_configuration_of_multus_works_with_one_word_changed() -> Result<()> {
@@ -75,4 +75,33 @@ fn the_runtimes_capabilities_are_the_default_networks() -> Result<()> {
     assert_eq!(world.node.taken("default-net"), ["10.40.7.7"]);
     assert_ne!(world.taken("nocap"), ["10.40.7.7"]);
     world.del(&pod)
+}
+
+/// Its own version may be older than those of the networks.
+#[test]
+fn a_result_that_its_version_cannot_express_is_taken_back() -> Result<()> {
+    let world = World::with_bridge("old", "10.51.2.0/24")?;
+    let config_of = |ipam: Value| {
+        let mut config = world.config_with(json!({ "cniVersion": "0.2.0" }));
+        let plugin = &mut config["delegates"][0]["plugins"][0];
+        plugin["isGateway"] = json!(false);
+        plugin["ipam"] = ipam;
+        config
+    };
+    let ranges = json!([[{ "subnet": "10.40.0.0/16" }], [{ "subnet": "10.41.0.0/16" }]]);
+    let two = json!({ "type": "host-local", "ranges": ranges });
+    for (ipam, code, words) in [
+        (two, 7, "1 address per family"),
+        (json!({}), 999, "no valid IP addresses"),
+    ] {
+        let config = config_of(ipam);
+        let pod = world.pod(&format!("old-{code}"), "old")?;
+        world
+            .run_with("ADD", &pod, &config)?
+            .refused(code, &[words, "0.2.0"]);
+        assert_eq!(names(&pod.container)?, [""; 0], "torn down");
+        assert!(world.records().is_empty(), "{:?}", world.records());
+        world.no_lease_stays("old");
+    }
+    Ok(())
 }

@@ -29,7 +29,7 @@ fn npwg_5_the_status_of_each_attachment_is_published() -> Result<()> {
 
 /// A `prevResult` before 1.1.0 has no MTU that a later plugin could pass on.
 #[test]
-fn the_mtu_is_told_whatever_the_version() -> Result<()> {
+fn the_mtu_is_reported_whatever_the_version() -> Result<()> {
     let world = World::create()?;
     for (number, version) in ["0.4.0", "1.0.0", "1.1.0"].into_iter().enumerate() {
         let name = format!("mtu{}", version.replace('.', ""));

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_label_is_told() {
+    fn what_cannot_be_a_label_is_refused() {
         assert!(filled("{nobody}").unwrap_err().msg.contains("`nobody`"));
         assert!(filled("{ifname").unwrap_err().msg.contains("not closed"));
         let long = filled(&"x".repeat(256)).unwrap_err();

@@ -89,7 +89,7 @@ fn check_bucket(name: &str, expected: &TokenBucket, found: &TokenBucket) -> Resu
     if is_same_bucket(expected, found) {
         return Ok(());
     }
-    let told = |bucket: &TokenBucket| {
+    let shown = |bucket: &TokenBucket| {
         let TokenBucket {
             rate,
             burst,
@@ -99,8 +99,8 @@ fn check_bucket(name: &str, expected: &TokenBucket, found: &TokenBucket) -> Resu
     };
     Err(wrong(format!(
         "`{name}`: expected {}, found {}",
-        told(expected),
-        told(found)
+        shown(expected),
+        shown(found)
     )))
 }
 

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_are_told_by_the_bridges_sets() {
+    fn policies_are_recognised_by_the_bridges_sets() {
         assert!(sets("{}").is_empty());
         assert_eq!(
             sets(r#"{"ingressPolicy": "same-bridge"}"#),

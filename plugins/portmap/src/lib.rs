@@ -35,8 +35,8 @@ impl Plugin for Portmap {
         let config = &request.config;
         let addresses = Addresses::of(&request)?;
         let mapped = Mapped::new(Owner::of(&request), config, &addresses)?;
-        for told in config.repeated() {
-            log::warn(&told, &[]);
+        for warning in config.repeated() {
+            log::warn(&warning, &[]);
         }
         if mapped.is_empty() {
             former::settle_quietly(&config.group()?);

@@ -96,19 +96,19 @@ impl Mapping {
     /// Warnings about a key's mappings that have no effect, because one before them matches the same packets.
     pub fn repeated(key: &str, keys: &[MappingKeys]) -> Vec<String> {
         let mut before: Vec<(usize, Self)> = Vec::with_capacity(keys.len());
-        let mut told = Vec::new();
+        let mut warnings = Vec::new();
         for (index, keys) in keys.iter().enumerate() {
             let Ok(mapping) = Self::new("", keys) else {
                 continue;
             };
             match before.iter().find(|(_, other)| other.overlaps(&mapping)) {
-                Some((first, _)) => told.push(format!(
+                Some((first, _)) => warnings.push(format!(
                     "{key}[{index}]: {mapping} has no effect: {key}[{first}] maps the same port"
                 )),
                 None => before.push((index, mapping)),
             }
         }
-        told
+        warnings
     }
 
     fn new(path: &str, keys: &MappingKeys) -> Result<Self, Error> {
@@ -193,17 +193,20 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_there_twice_the_first_counts_and_the_second_is_told() {
+    fn of_what_is_there_twice_the_first_counts_and_the_second_is_reported() {
         let twice = |second: &str| {
             let text = format!(r#"[{{"hostPort": 80, "containerPort": 2}}, {second}]"#);
             let mappings = all(&text).unwrap();
             let keys: Vec<MappingKeys> = serde_json::from_str(&text).unwrap();
-            let told = Mapping::repeated("portMappings", &keys);
+            let warnings = Mapping::repeated("portMappings", &keys);
             assert_eq!(mappings[0].container_port, 2);
-            assert_eq!(mappings.len() + told.len(), 2, "{told:?}");
+            assert_eq!(mappings.len() + warnings.len(), 2, "{warnings:?}");
             let expected =
                 "portMappings[1]: 80/tcp has no effect: portMappings[0] maps the same port";
-            assert!(told.iter().all(|told| told == expected), "{told:?}");
+            assert!(
+                warnings.iter().all(|warning| warning == expected),
+                "{warnings:?}"
+            );
             mappings.len() == 1
         };
         assert!(twice(r#"{"hostPort": 80, "containerPort": 3}"#));

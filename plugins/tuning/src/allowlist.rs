@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_told_with_the_file() {
+    fn what_is_refused_is_reported_with_the_file() {
         let error = check_one(&[], "net.core.somaxconn").unwrap_err();
         assert_eq!(error.code, codes::NOT_ALLOWED);
         assert!(error.msg.contains("`net.core.somaxconn`"), "{error}");
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_expression_is_told_with_its_line() {
+    fn a_bad_expression_is_reported_with_its_line() {
         let error = expressions(b"^net\n\n(net\n").unwrap_err();
         assert_eq!(error.code, codes::BAD_ALLOWLIST);
         assert!(

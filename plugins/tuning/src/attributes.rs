@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_difference_is_told() {
+    fn the_first_difference_is_reported() {
         let found = Attributes {
             promisc: Some(false),
             mtu: Some(1500),

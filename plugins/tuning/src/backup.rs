@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_garbled_is_told() {
+    fn what_is_garbled_is_reported() {
         for text in [
             "",
             "{",

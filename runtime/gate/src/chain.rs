@@ -66,6 +66,49 @@ impl ChainLine {
     }
 }
 
+/// How the other lines of the log begin: an invocation's first and a record, and an answer.
+const OTHERS: [&[u8]; 2] = [b"{\"time\":\"", b"{\"answered\":"];
+
+/// The lines after the last chain line, which no chain line covers.
+#[derive(Default)]
+pub struct Uncovered {
+    is_any: bool,
+    is_foreign: bool,
+    is_cut_short: bool,
+}
+
+impl Uncovered {
+    /// Takes the next line, with its end. One that is blank does not count.
+    pub fn line(&mut self, bytes: &[u8]) {
+        if bytes.trim_ascii().is_empty() {
+            return;
+        }
+        self.is_any = true;
+        self.is_foreign |= !is_of_weir(bytes);
+        self.is_cut_short = !bytes.ends_with(b"\n");
+    }
+
+    /// Whether a write that was interrupted, or is going on, can have left them: they are weir's, and the last one has no
+    /// end. A write that ended just between two lines is not recognised.
+    pub fn is_of_interrupted_write(&self) -> bool {
+        self.is_any && self.is_cut_short && !self.is_foreign
+    }
+
+    /// Whether there are lines that no write of weir's has left.
+    pub fn is_added(&self) -> bool {
+        self.is_any && !self.is_of_interrupted_write()
+    }
+}
+
+/// Whether a line begins as weir's do. After a power failure, a file may end with zeros.
+fn is_of_weir(line: &[u8]) -> bool {
+    let written = line.iter().rposition(|byte| *byte != 0);
+    let line = &line[..written.map_or(0, |last| last + 1)];
+    let is_cut_short = !line.ends_with(b"\n");
+    let mut starts = OTHERS.into_iter().chain([START]);
+    starts.any(|start| line.starts_with(start) || is_cut_short && start.starts_with(line))
+}
+
 /// What a line is to the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -184,6 +227,33 @@ mod tests {
         let elsewhere = written(&one, "b\n");
         let log = format!("{}{}", one.text(), elsewhere.text());
         assert_eq!(steps(&log), [Step::Carried(one), Step::Carried(elsewhere)]);
+    }
+
+    #[test]
+    fn only_lines_of_weir_of_which_the_last_has_no_end_are_of_an_interrupted_write() {
+        const RECORD: &str = "{\"time\":\"2026-11-22T02:54:55Z\",\"seq\":1}\n";
+        let zeros = format!("{RECORD}{{\"answ\0\0\0");
+        for (lines, is_interrupted, is_added) in [
+            ("", false, false),
+            ("\n \n", false, false),
+            ("{\"time\":\"2026", true, false),
+            ("{\"answered\":1,\"invo", true, false),
+            ("{\"ch", true, false),
+            ("\0\0", true, false),
+            (zeros.as_str(), true, false),
+            (RECORD, false, true),
+            ("{\"time", true, false),
+            ("{\"time\n", false, true),
+            ("foreign\n", false, true),
+            ("foreign", false, true),
+            ("foreign\n{\"time\":\"2026", false, true),
+        ] {
+            let mut uncovered = Uncovered::default();
+            let each = lines.split_inclusive('\n');
+            each.for_each(|line| uncovered.line(line.as_bytes()));
+            let found = (uncovered.is_of_interrupted_write(), uncovered.is_added());
+            assert_eq!(found, (is_interrupted, is_added), "{lines:?}");
+        }
     }
 
     #[test]

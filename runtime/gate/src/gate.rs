@@ -123,10 +123,15 @@ impl Gate {
         let rules = match self.decide(operation) {
             Ok(rules) => rules,
             Err(denied) => {
-                let told = self.told(operation, &denied);
-                self.audit
-                    .not_done(operation, "denied", &[], Some(&denied), &told.to_string());
-                return Err(told);
+                let refusal = self.refusal_of(operation, &denied);
+                self.audit.not_done(
+                    operation,
+                    "denied",
+                    &[],
+                    Some(&denied),
+                    &refusal.to_string(),
+                );
+                return Err(refusal);
             }
         };
         if let Some(refusal) = not_found(operation) {

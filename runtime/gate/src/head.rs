@@ -65,6 +65,13 @@ impl Head {
         }
     }
 
+    /// Runs something while no process writes to the log of a head file. Errors: the file cannot be opened or locked.
+    pub fn while_nothing_is_written<T>(path: &Path, run: impl FnOnce() -> T) -> io::Result<T> {
+        let file = File::open(path)?;
+        lock(&file)?;
+        Ok(run())
+    }
+
     /// Whether the chain's last line is in the file with this metadata.
     pub fn is_in(&self, log: &Metadata) -> bool {
         (self.device, self.inode) == (log.dev(), log.ino())

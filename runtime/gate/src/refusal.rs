@@ -67,12 +67,12 @@ impl Denied {
 }
 
 /// Whether a plugin got this answer, with "link" for the kind of a link that it may not read: "loopback `lo`", "link `lo`".
-fn is_same_but_kinds(denial: &str, told: &str) -> bool {
-    let (mut words, mut told) = (denial.split(' '), told.split(' '));
+fn is_same_but_kinds(denial: &str, other: &str) -> bool {
+    let (mut words, mut others) = (denial.split(' '), other.split(' '));
     loop {
-        match (words.next(), told.next()) {
+        match (words.next(), others.next()) {
             (None, None) => return true,
-            (Some(word), Some(told)) if word == told || told == "link" => {}
+            (Some(word), Some(other)) if word == other || other == "link" => {}
             _ => return false,
         }
     }
@@ -122,12 +122,12 @@ mod tests {
             requirement: "take loopback `lo` in host down".to_owned(),
             closest: None,
         };
-        let told = "the grant does not allow it to take link `lo` in host down (it has no rule for this capability)";
-        assert!(denied.is_said_by(told) && denied.is_said_by(&denied.to_string()));
+        let shorter = "the grant does not allow it to take link `lo` in host down (it has no rule for this capability)";
+        assert!(denied.is_said_by(shorter) && denied.is_said_by(&denied.to_string()));
         for other in [
-            told.replace("`lo`", "`eth0`"),
-            told.replace(" link", ""),
-            format!("{told} now"),
+            shorter.replace("`lo`", "`eth0`"),
+            shorter.replace(" link", ""),
+            format!("{shorter} now"),
             "link `lo` does not exist in host".to_owned(),
         ] {
             assert!(!denied.is_said_by(&other), "{other}");

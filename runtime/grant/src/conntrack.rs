@@ -9,7 +9,7 @@ use serde_with::skip_serializing_none;
 use super::act::{Act, Severity};
 use super::address::Family;
 use super::field::Has::{self, One};
-use super::field::types::{InNamespace, Ranges, Words};
+use super::field::types::{InNamespace, Ranges, Words, every_port};
 use super::invocation::Invocation;
 use super::namespace::Namespace;
 use super::operation::operations;
@@ -109,7 +109,7 @@ rule! {
         /// Protocols.
         protocols: Words<Protocol> = One(r.protocol);
         /// Original destination ports.
-        ports: Ranges<u16> = Has::or_anything(r.port);
+        ports: Ranges<u16> = Has::or_anything(r.port), including(every_port);
         => verbs = r.verb;
     } says |rule| {
         let protocols = rule.all_of("protocols", "every protocol");

@@ -11,6 +11,8 @@ use super::field::types::Globs;
 use super::field::{Has, Networks};
 use super::invocation::Invocation;
 use super::operation::{operations, reads};
+use super::pattern::{globs_meet, is_glob};
+use super::phrase::{joined, quoted};
 use super::rule::declare::rule;
 use super::verb::Verb;
 
@@ -107,16 +109,35 @@ rule! {
     /// `firewalld:` in a grant. Absent fields match everything.
     pub struct FirewalldRule: Firewalld for r: Requirement, which may "add" Create, "look at" Read, "remove" Delete {
         /// Names of zones, for operations that change them.
-        zones: Globs = Has::if_any(r.zone.as_deref()), only_for(&[Verb::Create, Verb::Delete]);
+        zones: Globs = Has::if_any(r.zone.as_deref()), only_for(&[Verb::Create, Verb::Delete]), including(included);
         /// Networks that the address must be in.
         #[serde(with = "Networks")]
         sources: Networks = Has::if_any(r.source.map(IpNet::from));
         => verbs = r.verb;
     } says |rule| {
         let sources = rule.with("sources", " within ");
-        let zones = rule.one_of("zones", " in the zones ", " in every zone");
+        let every = included("*").map_or_else(String::new, |included| format!(" ({included})"));
+        let zones = rule.one_of("zones", " in the zones ", &format!(" in every zone{every}"));
         format!("{} addresses{sources}{zones}", rule.verbs())
     }
+}
+
+/// The zones of firewalld's own that a glob includes and that accept everything or nothing.
+fn included(zones: &str) -> Option<String> {
+    let has = |zone: &&str| is_glob(zones) && globs_meet(zones, zone);
+    let trusted = Some(TRUSTED).filter(has);
+    let trusted = trusted.map(|zone| format!("`{zone}`, which accepts every connection"));
+    let closed = quoted(CLOSED.iter().filter(|zone| has(*zone)));
+    let closed = (!closed.is_empty()).then(|| {
+        let accept = if closed.len() == 1 {
+            "accepts"
+        } else {
+            "accept"
+        };
+        format!("{}, which {accept} none", joined(closed, "and"))
+    });
+    let known: Vec<String> = trusted.into_iter().chain(closed).collect();
+    (!known.is_empty()).then(|| format!("including {}", known.join("; ")))
 }
 
 /// An address, its zone, and what is done with them.

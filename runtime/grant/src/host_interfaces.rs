@@ -12,6 +12,9 @@ use super::facts::flaw_of_name;
 /// The placeholder for every name that the list has. It stands alone: as a whole name, or as a whole part of a key.
 pub const HOST_INTERFACES: &str = "{hostInterfaces}";
 
+/// What the placeholder stands for, in a sentence.
+pub(crate) const LISTED: &str = "that `hostInterfaces` of weir's configuration lists";
+
 /// The list: names of interfaces, as globs. None by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::act::{Act, Severity};
 use super::field::Has::{self, One};
-use super::field::types::{LinkNames, Ranges, Words};
+use super::field::types::{LinkNames, Ranges, Words, every_port};
 use super::invocation::Invocation;
 use super::namespace::Namespace;
 use super::operation::operations;
@@ -89,9 +89,9 @@ rule! {
         /// Protocols.
         protocols: Words<Protocol> = One(r.subject.protocol());
         /// Local ports of `udp`, as numbers and ranges.
-        ports: Ranges<u16> = Has::if_any(r.subject.local_port());
+        ports: Ranges<u16> = Has::if_any(r.subject.local_port()), including(every_port);
         /// Ports that datagrams of `udp` may go to, as numbers and ranges.
-        remotes: Ranges<u16> = r.subject.remote_port();
+        remotes: Ranges<u16> = r.subject.remote_port(), including(every_port);
         /// EtherTypes of `raw`, as numbers and ranges: 2048 is IPv4.
         ethertypes: Ranges<u16> = Has::if_any(r.subject.ether_type());
         => verbs = r.verb;

@@ -127,6 +127,12 @@ pub fn is_glob(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
+/// Whether a glob matches every name.
+pub(crate) fn is_every(glob: &str) -> bool {
+    let one = glob.chars().filter(|c| *c == '?').count();
+    glob.contains('*') && glob.chars().all(|c| "*?".contains(c)) && one <= 1
+}
+
 /// Whether a glob matches everything that another text, which may be a glob, matches.
 pub fn glob_covers(wide: &str, narrow: &str) -> bool {
     if wide == narrow || wide == "*" {

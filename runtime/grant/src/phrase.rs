@@ -1,5 +1,8 @@
 //! Lists of words, as a sentence has them.
 
+/// The interface with the name `{ifname}`.
+pub(crate) const OWN: &str = "the attachment's interface";
+
 /// `a, b and c`.
 pub fn joined(mut words: Vec<String>, last: &str) -> String {
     match words.pop() {

@@ -11,7 +11,7 @@ use serde_with::skip_serializing_none;
 
 use super::address::Family;
 use super::facts::LinkFacts;
-use super::field::types::{InNamespace, LinkNames, Numbers, Owners};
+use super::field::types::{InNamespace, LinkNames, Numbers, Owners, every_address};
 use super::field::{
     Has::{self, One},
     Networks,
@@ -268,7 +268,7 @@ rule! {
         owners: Owners = Has::or_anything(r.owner.as_deref()), never_suggested();
         /// Networks that contain the destination. A list of all routes matches only if this is absent.
         #[serde(with = "Networks")]
-        destinations: Networks = Has::or_anything(r.destination),
+        destinations: Networks = Has::or_anything(r.destination), including(every_destination),
             left_out("any-destination", "it may lead any traffic of the host elsewhere, the default route included");
         /// Routing tables, by number. A list of all tables, and a lookup of the kernel's choice, matches
         /// only where this is absent.
@@ -282,6 +282,11 @@ rule! {
         let tables = rule.with("tables", " in routing table ");
         format!("{} routes{destinations}{links}{tables}", rule.verbs())
     }
+}
+
+/// Says that a network includes the default route.
+fn every_destination(network: &str) -> Option<String> {
+    every_address(network).map(|family| format!("every {family} address, and the default route"))
 }
 
 /// One route over one link, and what is done with it.

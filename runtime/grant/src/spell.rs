@@ -60,18 +60,19 @@ pub fn generated_prefix(name: &str) -> Option<&str> {
     }
 }
 
-/// A sysctl key, segment by segment.
+/// A sysctl key. Of its segments, only that of a link is spelled: `net` may also be the name of a network.
 pub(super) fn key(namespace: Namespace, key: &str, invocation: &Invocation) -> String {
-    let segment = |segment: &str| {
-        // A dot inside a name is a slash in a key.
-        let spelled = spell(namespace, &segment.replace('/', "."), invocation);
-        if spelled.starts_with('{') || spelled.ends_with('*') {
-            spelled.replace('.', "/")
+    let segments: Vec<&str> = key.split('.').collect();
+    let is_of_links = matches!(segments.get(2), Some(&("conf" | "neigh")));
+    let spelled = segments.iter().enumerate().map(|(at, segment)| {
+        if is_of_links && at == 3 {
+            // A dot inside a name is a slash in a key.
+            spell(namespace, &segment.replace('/', "."), invocation).replace('.', "/")
         } else {
             literal(segment)
         }
-    };
-    key.split('.').map(segment).collect::<Vec<_>>().join(".")
+    });
+    spelled.collect::<Vec<_>>().join(".")
 }
 
 #[cfg(test)]
@@ -109,6 +110,41 @@ mod tests {
         ] {
             let spelled = spell(Namespace::Host, name, &invocation);
             assert_eq!(spelled, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn only_the_link_of_a_key_holds_this_invocations_values() {
+        let spelled = |network: &str, text: &str| {
+            let invocation = Invocation {
+                ifname: "conf".to_owned(),
+                network: network.to_owned(),
+                ..Invocation::default()
+            };
+            key(Namespace::Container, text, &invocation)
+        };
+        for (network, given, expected) in [
+            ("net", "net.ipv4.ip_forward", "net.ipv4.ip_forward"),
+            (
+                "net",
+                "net.ipv4.conf.br-net.x",
+                "net.ipv4.conf.br-{network}.x",
+            ),
+            ("ipv4", "net.ipv4.conf.conf.x", "net.ipv4.conf.{ifname}.x"),
+            ("blue", "net.ipv6.neigh.veth12.x", "net.ipv6.neigh.veth*.x"),
+            ("blue", "net.ipv4.conf.eth0/1.x", "net.ipv4.conf.eth0/1.x"),
+            (
+                "blue",
+                "net.ipv4.conf.a/blue.x",
+                "net.ipv4.conf.a/{network}.x",
+            ),
+            (
+                "forward",
+                "net.ipv4.conf.all.forward",
+                "net.ipv4.conf.all.forward",
+            ),
+        ] {
+            assert_eq!(spelled(network, given), expected, "{given}");
         }
     }
 }

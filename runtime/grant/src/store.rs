@@ -13,8 +13,8 @@ use super::operation::operations;
 use super::pattern::is_plain;
 use super::phrase::joined;
 use super::rule::RuleFields;
+use super::rule::Sentence;
 use super::rule::declare::rule;
-use super::rule::{Sentence, listed};
 use super::verb::Verb;
 
 /// A store: weir's own directory for this plugin and network, or a network's directory somewhere else.
@@ -298,8 +298,8 @@ rule! {
         => verbs = r.verb;
     } {
         fn sentence(rule: &mut Sentence<'_>) -> String {
-            let directories = rule.take("directories").map(|d| listed(d, "and"));
-            let files = rule.take("files").map(|f| listed(f, "and"));
+            let directories = rule.values("directories", "and");
+            let files = rule.values("files", "and");
             let verbs = rule.verbs();
             let directories = directories.map(|list| format!("{verbs} what is below {list}"));
             let files = files.map(|list| format!("read the file {list}"));

@@ -1,6 +1,7 @@
 //! Capability `sysctl`: kernel parameters below `net.`.
 
 mod effect;
+mod included;
 
 use std::fmt;
 
@@ -13,12 +14,11 @@ use super::invocation::Invocation;
 use super::namespace::Namespace;
 use super::operation::{operations, reads};
 use super::owner::Owner;
-use super::pattern::{globs_meet, is_glob};
-use super::phrase::joined;
 use super::rule::declare::rule;
 use super::rule::listed;
 use super::verb::Verb;
 use effect::Effect;
+use included::included;
 
 pub use super::sysctl_key::{flaw_of_key, segments};
 
@@ -126,7 +126,7 @@ rule! {
         /// Where; in both, when left out.
         namespace: InNamespace = One(r.namespace);
         /// Globs, segment by segment.
-        keys: Keys = One((r.namespace, &r.key)),
+        keys: Keys = One((r.namespace, &r.key)), including(included),
             left_out("every-key", "it may set every parameter below `net.` of the host");
         => verbs = r.verb();
         /// Owners of the link whose parameter is written, in `host`: this network, this attachment. A parameter
@@ -136,48 +136,20 @@ rule! {
         values: Exact = Has::if_any(r.value.as_deref()), only_for(&[Verb::Write]),
             left_out("any-value", "it may set these parameters of the host to anything"), usually_left_out();
     } says |rule| {
-        // Neither `all` nor `default` has an owner.
-        let is_owned = rule.has("owners");
-        let keys = match rule.take("keys") {
-            Some(keys) if !is_owned => {
-                listed(&keys.iter().map(|key| in_words(key)).collect(), "and")
-            }
-            Some(keys) => listed(keys, "and"),
-            None => "every parameter below net.".to_owned(),
+        // Neither `all` nor `default` has an owner, nor has a parameter that is not a link's.
+        let keys = if rule.has("owners") {
+            rule.take("keys").map(|keys| listed(keys, "and"))
+        } else {
+            None
         };
+        let every = "every parameter below net.";
+        let keys = keys.unwrap_or_else(|| rule.all_of("keys", every));
         let values = rule.with("values", " to ");
         match (rule.may(Verb::Read), rule.may(Verb::Write)) {
             (true, true) => format!("read {keys}, and set it{values}"),
             (false, true) => format!("set {keys}{values}"),
             _ => format!("read {keys}"),
         }
-    }
-}
-
-/// A key, and what its wildcards include where one of them stands for a link.
-fn in_words(key: &str) -> String {
-    let parts: Vec<&str> = key.split('.').collect();
-    // `net.ipv4.conf.NAME.…`
-    let of_links = |word: &str| parts.get(2).is_some_and(|part| globs_meet(part, word));
-    let included = parts.get(3).and_then(|link| {
-        let is_every = link.contains('*') && link.chars().all(|c| "*?".contains(c));
-        let mut included = Vec::new();
-        if is_every && (of_links("conf") || of_links("neigh")) {
-            included.push("every interface".to_owned());
-        }
-        for (word, exists) in [
-            ("all", of_links("conf")),
-            ("default", of_links("conf") || of_links("neigh")),
-        ] {
-            if exists && is_glob(link) && globs_meet(link, word) {
-                included.push(format!("`{word}`"));
-            }
-        }
-        Some(joined(included, "and")).filter(|included| !included.is_empty())
-    });
-    match included {
-        Some(included) => format!("{key} ({included})"),
-        None => key.to_owned(),
     }
 }
 
@@ -212,30 +184,6 @@ impl fmt::Display for Requirement {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_wildcard_tells_what_it_includes() {
-        for (key, expected) in [
-            ("net.ipv4.ip_forward", "net.ipv4.ip_forward"),
-            (
-                "net.ipv4.conf.veth*.rp_filter",
-                "net.ipv4.conf.veth*.rp_filter",
-            ),
-            (
-                "net.ipv4.conf.*.rp_filter",
-                "net.ipv4.conf.*.rp_filter (every interface, `all` and `default`)",
-            ),
-            (
-                "net.ipv4.neigh.*.mcast_solicit",
-                "net.ipv4.neigh.*.mcast_solicit (every interface and `default`)",
-            ),
-            ("net.*.*.a*.x", "net.*.*.a*.x (`all`)"),
-            ("net.ipv4.conf.{ifname}.x", "net.ipv4.conf.{ifname}.x"),
-            ("net.ipv4.route.*", "net.ipv4.route.*"),
-        ] {
-            assert_eq!(in_words(key), expected);
-        }
-    }
 
     #[test]
     fn a_key_tells_its_link() {

@@ -68,6 +68,6 @@ mod usage;
 
 pub use ipam::{DENIED, RunIpam, SharedIpam};
 pub use linker::linker;
-pub use log::{Log, printable};
+pub use log::{Log, printable, shorten_loops, shorten_loops_of};
 pub use state::{Setup, State};
 pub use usage::{MOST_KEPT, Usage};

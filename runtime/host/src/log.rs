@@ -1,9 +1,11 @@
 //! Capability `log`: structured lines in weir's log, limited in size and without control characters.
 
 pub(crate) mod lines;
+mod loops;
 
 use super::bindings::weir::cni::log::{Host as Contract, Level};
 pub use lines::{Log, printable};
+pub use loops::{shorten_loops, shorten_loops_of};
 
 /// The field of an error that has the message of a panic.
 const PANIC: &str = "panic";

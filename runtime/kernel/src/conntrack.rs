@@ -103,9 +103,9 @@ fn delete_in_kernel(socket: &mut NetfilterSocket, filter: &Filter) -> Result<boo
 
 /// Whether the namespace is known to have no entries.
 fn is_empty(socket: &mut NetfilterSocket) -> bool {
-    let told = socket.get(GET_STATISTICS, 0, |_| {});
-    let told = told.ok().flatten().unwrap_or_default();
-    let mut attributes = NlasIterator::new(&told).flatten();
+    let reply = socket.get(GET_STATISTICS, 0, |_| {});
+    let reply = reply.ok().flatten().unwrap_or_default();
+    let mut attributes = NlasIterator::new(&reply).flatten();
     attributes.any(|attribute| attribute.kind() == ENTRIES && attribute.value() == [0; 4])
 }
 

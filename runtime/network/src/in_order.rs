@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_detached_is_left_and_told() {
+    fn what_cannot_be_detached_is_left_and_reported() {
         let (calls, failed) = run("c", 3, &["a", "b"]);
         assert_eq!(calls[3..], ["del b of 2", "del a of 2"]);
         let failed = failed.expect("c fails");

@@ -101,10 +101,19 @@ impl Attaching<'_> {
             |planned, _| self.verified(planned),
             |planned, _| detach(planned),
         )?;
-        match self.settle_default_routes(&mut attached) {
+        let settled = self.settle_default_routes(&mut attached);
+        match settled.and_then(|()| self.check_result(&attached)) {
             Ok(()) => Ok(attached),
             Err(error) => Err(in_order::roll_back(self.plan, error.into(), detach)),
         }
+    }
+
+    /// Checks that the runtime's version can express the result that it gets, whose network may have a later one.
+    fn check_result(&self, attached: &[Attached]) -> Result<(), Error> {
+        let Some(first) = attached.first() else {
+            return Ok(());
+        };
+        first.result.check_addresses(self.call.cni_version)
     }
 
     /// Attaches one, and detaches it again if it lacks what the pod requested.

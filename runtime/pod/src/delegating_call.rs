@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use weir_cni::{Environment, Error, PluginConfig};
+use weir_cni::{Environment, Error, PluginConfig, Version};
 use weir_network::{Attachment, Network, RecordedAttachment, Records};
 use weir_sandbox::Sandbox;
 
@@ -18,6 +18,8 @@ use super::plan::{self, PlanContext};
 pub(crate) struct DelegatingCall<'a> {
     pub sandbox: &'a Arc<Sandbox>,
     pub configuration: Configuration,
+    /// The version that the runtime wants the result in.
+    pub cni_version: Version,
     pub journal: Journal,
     pub records: Records,
     /// None outside Kubernetes.
@@ -43,6 +45,7 @@ impl<'a> DelegatingCall<'a> {
         }
         Ok(Self {
             sandbox,
+            cni_version: config.version()?,
             records: Records::of_network(sandbox.paths(), name),
             journal,
             pod: PodName::of(&attachment.args),

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn npwg_4_1_2_1_3_2_what_is_missing_is_told_at_once() {
+    fn npwg_4_1_2_1_3_2_what_is_missing_is_reported_at_once() {
         let result = bridged(json!([]));
         let error = check(&result, &["10.0.0.1"], Some("02:23:45:67:89:02")).unwrap_err();
         assert!(error.msg.starts_with("ips: 10.0.0.1"), "{error}");

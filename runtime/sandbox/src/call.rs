@@ -8,7 +8,7 @@ use wasmtime::{CallHook, Engine, Store, UpdateDeadline};
 use weir_cni::{AddResult, Command, Error, Version};
 use weir_host::bindings::PluginPre;
 use weir_host::bindings::weir::cni::cni;
-use weir_host::{State, convert, printable};
+use weir_host::{State, convert, printable, shorten_loops_of};
 
 use super::codes::unrecorded;
 use super::request::{About, Request};
@@ -143,7 +143,7 @@ impl Call {
         });
         let stderr = state.standard_error();
         if !stderr.is_empty() {
-            state.log().write("info", stderr.trim_end(), &[]);
+            state.log().write_printed(&shorten_loops_of(&stderr));
         }
         if command == Command::Add {
             let (what, failures) = match &outcome {

@@ -42,8 +42,8 @@ impl Sandbox {
         let digest = digest.map(Digest::to_string).unwrap_or_default();
         let mut audit = self.audit(Subject::without_command(plugin, digest));
         let answer = outcome.map_or_else(|error| error.msg.as_str(), |()| "ok");
-        let told = audit.tell(event, answer);
-        told.map_err(|why| Error::io_failure(not_recorded(&why)))
+        let recorded = audit.tell(event, answer);
+        recorded.map_err(|why| Error::io_failure(not_recorded(&why)))
     }
 
     /// Records which of the administrator's documents changed since the last invocation. A change that cannot be remembered
@@ -56,7 +56,7 @@ impl Sandbox {
         // Another invocation may have recorded it.
         let before = Seen::load(self.paths());
         let changes = now.since(&before);
-        let told = changes.iter().all(|(document, before, after)| {
+        let are_recorded = changes.iter().all(|(document, before, after)| {
             let one = after.or(*before);
             let plugin = one.map_or("", |one| one.plugin.as_str());
             let event = Event::Grant {
@@ -69,7 +69,7 @@ impl Sandbox {
             let mut audit = self.audit(Subject::without_command(plugin, String::new()));
             audit.tell(&event, "ok").is_ok()
         });
-        if told {
+        if are_recorded {
             now.keep(self.paths());
         }
     }

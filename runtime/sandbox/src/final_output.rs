@@ -1,6 +1,6 @@
 //! What a plugin wrote before it trapped: the message of a panic, and the rest.
 
-use weir_host::State;
+use weir_host::{State, shorten_loops_of};
 
 /// The most characters of a panic's message that an error has.
 const MOST_PANIC: usize = 400;
@@ -16,7 +16,7 @@ const NOTE: &str = "note: run with `RUST_BACKTRACE=1`";
 pub(crate) struct FinalOutput {
     /// `panicked at src/lib.rs:12:5: index out of bounds`, in one line.
     pub panic: Option<String>,
-    /// The other text on standard error and output.
+    /// The other text on standard error and output, the lines of a loop once.
     pub rest: String,
 }
 
@@ -37,7 +37,7 @@ impl FinalOutput {
         let Some((start, message)) = last_panic(text) else {
             return Self {
                 panic: None,
-                rest: text.trim().to_owned(),
+                rest: shorten_loops_of(text.trim()),
             };
         };
         let (message, after) = match message.find(NOTE) {
@@ -51,7 +51,7 @@ impl FinalOutput {
         let rest = format!("{}\n{}", text[..start].trim(), after.trim());
         Self {
             panic: Some(in_one_line(message)),
-            rest: rest.trim().to_owned(),
+            rest: shorten_loops_of(rest.trim()),
         }
     }
 }
@@ -107,6 +107,14 @@ mod tests {
         for text in ["", "panicked at once", "a thread 'x' panicked at y:1:1:\nz"] {
             assert_eq!(printed(text), (None, text.to_owned()), "{text}");
         }
+    }
+
+    #[test]
+    fn a_loop_is_shortened() {
+        let text = "again\n".repeat(1000);
+        assert_eq!(printed(&text), (None, "again\n… 999 more".to_owned()));
+        let panic = text + "thread 'a' panicked at a.rs:1:1:\none\n";
+        assert_eq!(printed(&panic).1, "again\n… 999 more");
     }
 
     #[test]

@@ -84,16 +84,16 @@ mod tests {
     }
 
     #[test]
-    fn what_came_changed_and_went_is_told() {
+    fn what_was_added_changed_or_removed_is_reported() {
         let before = seen(&[("a", "1"), ("b", "1"), ("c", "1")]);
         let now = seen(&[("b", "1"), ("c", "2"), ("d", "1")]);
         let changes = now.since(&before);
-        let told: Vec<(&str, bool, bool)> = changes
+        let reported: Vec<(&str, bool, bool)> = changes
             .iter()
             .map(|(file, before, after)| (*file, before.is_some(), after.is_some()))
             .collect();
         assert_eq!(
-            told,
+            reported,
             [("a", true, false), ("c", true, true), ("d", false, true)]
         );
         assert!(now.since(&now).is_empty());

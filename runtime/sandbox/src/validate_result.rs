@@ -9,7 +9,7 @@ use super::request::Request;
 /// the caller's version can express the addresses. Errors: code 999, naming the interface; code 7.
 pub(crate) fn check(result: AddResult, request: &Request) -> Result<AddResult, Error> {
     let version = request.config.get("cniVersion").and_then(Value::as_str);
-    result.check_room(Version::from_document(version)?)?;
+    result.check_addresses(Version::from_document(version)?)?;
     let known = |sandbox: &str| {
         let previous = request
             .previous

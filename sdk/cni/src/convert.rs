@@ -38,8 +38,10 @@ pub fn to_json(result: &AddResult, version: Version) -> Result<Value, Error> {
     map.insert("cniVersion".into(), version.as_str().into());
     if version.has_interfaces() {
         write_lists(&mut map, result, version);
+    } else if result.ips.is_empty() {
+        result.check_addresses(version)?;
     } else {
-        write_ip4_and_ip6(&mut map, result, version)?;
+        write_ip4_and_ip6(&mut map, result, version);
     }
     if version < Version::V1_0_0 || !result.dns.is_empty() {
         map.insert("dns".into(), json!(result.dns));
@@ -194,11 +196,7 @@ fn read_route(node: &Node<'_>) -> Result<Route, Error> {
 
 // 0.1.0 and 0.2.0
 
-fn write_ip4_and_ip6(
-    map: &mut Map<String, Value>,
-    result: &AddResult,
-    version: Version,
-) -> Result<(), Error> {
+fn write_ip4_and_ip6(map: &mut Map<String, Value>, result: &AddResult, version: Version) {
     for (key, is_ipv4) in [("ip4", true), ("ip6", false)] {
         let family = |net: &IpNet| net.addr().is_ipv4() == is_ipv4;
         if let Some(ip) = result.ips.iter().find(|ip| family(&ip.address)) {
@@ -207,13 +205,6 @@ fn write_ip4_and_ip6(
             map.insert(key.into(), write_ip_with_routes(ip, routes));
         }
     }
-    if result.ips.is_empty() {
-        let details = format!(
-            "a result of version {version} must have an address; without one, cniVersion 0.3.0 or later is needed"
-        );
-        return Err(Error::internal("cannot convert: no valid IP addresses").with_details(details));
-    }
-    Ok(())
 }
 
 fn write_ip_with_routes(ip: &IpConfig, routes: Vec<Value>) -> Value {

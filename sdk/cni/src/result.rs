@@ -176,15 +176,25 @@ impl AddResult {
         Ok(())
     }
 
-    /// Checks that a version's result has room for all addresses: before 0.3.0 it has for one of each
-    /// family. Converting passes over the others, whose holder would not be known then.
+    /// Checks that a version's result can have all addresses: before 0.3.0 it has one of each family, and at least one.
+    /// Converting passes over the others, whose holder would not be known then.
     ///
-    /// Errors have code 7: the configuration asks for more than its version can say.
-    pub fn check_room(&self, version: Version) -> Result<(), Error> {
+    /// Errors: code 7 for more, as the configuration asks for more than its version can say; code 999 for none.
+    pub fn check_addresses(&self, version: Version) -> Result<(), Error> {
+        if version.has_interfaces() {
+            return Ok(());
+        }
+        if self.ips.is_empty() {
+            let details = format!(
+                "a result of version {version} must have an address; without one, cniVersion 0.3.0 or later is needed"
+            );
+            let error = Error::internal("cannot convert: no valid IP addresses");
+            return Err(error.with_details(details));
+        }
         let ipv4 = self.ips.iter().filter(|ip| ip.address.addr().is_ipv4());
         let ipv4 = ipv4.count();
         let most = ipv4.max(self.ips.len() - ipv4);
-        if most > 1 && !version.has_interfaces() {
+        if most > 1 {
             return Err(Error::invalid_config(format!(
                 "cniVersion {version} does not support more than 1 address per family, and the \
                  configuration leads to {most} of one family"

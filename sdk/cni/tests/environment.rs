@@ -145,7 +145,7 @@ fn hardware_addresses_have_6_8_or_20_bytes_in_three_notations() {
 }
 
 #[test]
-fn group_and_zero_hardware_addresses_are_told() {
+fn group_and_zero_hardware_addresses_are_recognised() {
     assert!(Mac::from([0xff; 6]).is_multicast());
     assert!(!Mac::from([0x02, 0, 0, 0, 0, 1]).is_multicast());
     assert!(!Mac::from_bytes(&[0x81; 20]).unwrap().is_multicast());

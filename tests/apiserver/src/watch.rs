@@ -81,7 +81,7 @@ mod tests {
     use crate::store::Store;
 
     #[tokio::test]
-    async fn changes_of_the_collection_are_told_until_the_time_is_over() {
+    async fn changes_of_the_collection_are_sent_until_the_time_is_over() {
         let mut store = Store::new();
         let route = |plural| Route {
             resource: resource(plural).expect("it is served"),

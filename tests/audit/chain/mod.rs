@@ -14,7 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use weir_files::Paths;
 use weir_gate::{Audit, Log, Subject};
-use weir_kit::{assert_contains, assert_lacks};
+use weir_kit::{assert_contains, assert_lacks, wait_for};
 
 use crate::removed;
 
@@ -260,8 +260,55 @@ fn a_line_that_was_cut_short_is_no_attack() -> Result<()> {
     let torn = [whole.as_slice(), &["{\"time\":\"2026".to_owned()]].concat();
     chained.set_lines(&torn)?;
     chained.assert_intact(&[])?;
+    let said = String::from_utf8(chained.run(&["verify"])?.stdout)?;
+    assert_contains(
+        &said,
+        &["1 line after the last chain line, of a write that was interrupted"],
+    );
+    // It stays one in a file that was rotated before anything followed.
+    let rotated = chained.rotate("audit.jsonl.1")?;
+    chained.invoke("next")?;
+    let log = chained.log().display().to_string();
+    chained.assert_intact(&["--file", &rotated, "--file", &log])?;
+    let chained = Chained::with_records()?;
+    let torn = [chained.lines()?, vec!["{\"time\":\"2026".to_owned()]].concat();
+    chained.set_lines(&torn)?;
     chained.invoke("next")?;
     chained.assert_intact(&[])
+}
+
+/// `verify` sees the lines of a write that is going on before their chain line.
+#[test]
+fn a_write_that_is_going_on_is_waited_for() -> Result<()> {
+    let chained = Chained::with_records()?;
+    let head = chained.paths().audit_head();
+    let before = fs::read(&head)?;
+    chained.invoke("next")?;
+    fs::write(&head, before)?;
+    let whole = chained.lines()?;
+    let (_, without) = whole.split_last().context("a chain line")?;
+    chained.set_lines(without)?;
+    let lock = fs::File::open(&head)?;
+    lock.lock()?;
+    let verify = chained
+        .command(&["verify"])
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let waits = format!(" {} ", verify.id());
+    wait_for("verify to wait", || {
+        let locks = fs::read_to_string("/proc/locks")?;
+        let mut waiting = locks.lines().filter(|line| line.contains("->"));
+        Ok(waiting.any(|line| line.contains(&waits)).then_some(()))
+    })?;
+    chained.set_lines(&whole)?;
+    lock.unlock()?;
+    let output = verify.wait_with_output()?;
+    assert!(output.status.success(), "{output:?}");
+    assert_lacks(
+        &String::from_utf8(output.stdout)?,
+        &["after the last chain line"],
+    );
+    Ok(())
 }
 
 /// Whoever reads the page alone sees it too.

@@ -27,7 +27,7 @@ fn what_nobody_touched_is_intact() -> Result<()> {
 /// What is done to the lines of the log, and what is found.
 type Tampering = (&'static str, fn(&mut Vec<String>), &'static [&'static str]);
 
-const TAMPERINGS: [Tampering; 12] = [
+const TAMPERINGS: [Tampering; 16] = [
     (
         "a record taken out",
         |lines| drop(lines.remove(9)),
@@ -81,6 +81,26 @@ const TAMPERINGS: [Tampering; 12] = [
     (
         "the beginning cut off within what a chain line covers",
         |lines| drop(lines.drain(..2)),
+        &["uncovered"],
+    ),
+    (
+        "a line added at the end",
+        |lines| lines.push("foreign\n".to_owned()),
+        &["uncovered"],
+    ),
+    (
+        "a line without an end added at the end",
+        |lines| lines.push("foreign".to_owned()),
+        &["uncovered"],
+    ),
+    (
+        "a record added at the end",
+        |lines| lines.push(lines[4].clone()),
+        &["uncovered"],
+    ),
+    (
+        "a line added before one that is cut short",
+        |lines| lines.extend(["foreign\n".to_owned(), "{\"time\":\"2026".to_owned()]),
         &["uncovered"],
     ),
     (

@@ -226,7 +226,7 @@ fn programs_and_proxies_are_refused() -> Result<()> {
 }
 
 #[test]
-fn what_is_wrong_with_a_kubeconfig_is_told() -> Result<()> {
+fn what_is_wrong_with_a_kubeconfig_is_reported() -> Result<()> {
     let cluster = json!({ "server": "https://127.0.0.1:1" });
     let without_context = kubeconfig(&cluster, &json!({})).replace("current-context", "context");
     let bad_authority =
@@ -302,7 +302,7 @@ fn a_kubeconfig_that_was_replaced_is_read_anew() -> Result<()> {
 }
 
 #[test]
-fn a_token_that_ended_is_told_with_its_place() -> Result<()> {
+fn an_expired_token_is_reported_with_its_place() -> Result<()> {
     let with = With::user(|server| Ok(json!({ "token": server.token() })))?;
     let server = &with.scene.server;
     server.revoke(server.token())?;

@@ -63,7 +63,7 @@ fn reporter(pod: &str) -> Result<Option<PathBuf>> {
 }
 
 #[test]
-fn events_are_told_later() -> Result<()> {
+fn events_are_sent_later() -> Result<()> {
     let scene = Scene::new(Limits::default())?;
     // The parent's own place of files is not the test's, so that the path is the whole one.
     let kubeconfig = scene.root.path().join(KUBECONFIG.trim_start_matches('/'));
@@ -200,7 +200,7 @@ fn a_pod_s_service_account_is_used_without_a_kubeconfig() -> Result<()> {
 }
 
 #[test]
-fn without_a_kubeconfig_outside_of_a_pod_it_is_told() -> Result<()> {
+fn outside_of_a_pod_a_missing_kubeconfig_is_reported() -> Result<()> {
     let root = Root::new()?;
     let pod = PodName {
         namespace: "default".to_owned(),

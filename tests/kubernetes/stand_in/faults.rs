@@ -93,7 +93,7 @@ fn a_connection_that_is_cut_is_made_again() -> Result<()> {
 }
 
 #[test]
-fn a_connection_that_is_always_cut_is_told() -> Result<()> {
+fn a_connection_that_is_always_cut_is_reported() -> Result<()> {
     let (scene, pod) = scene(always("cut".into()))?;
     is_given_up(&scene, &pod, &["get pod default/web", "tried "]);
     Ok(())
@@ -155,7 +155,7 @@ fn a_server_that_keeps_failing_is_given_up_within_the_bound() -> Result<()> {
 }
 
 #[test]
-fn a_page_of_a_proxy_is_told_by_its_beginning() -> Result<()> {
+fn a_page_of_a_proxy_is_shown_by_its_beginning() -> Result<()> {
     let page = format!("<html>Bad gateway{}</html>", " ".repeat(10_000));
     let (scene, pod) = scene(always(json!({ "say": { "status": 502, "body": page } })))?;
     let (error, _) = failure(&scene, &pod);
@@ -227,7 +227,7 @@ fn conflicts_without_an_end_are_given_up_within_the_bound() -> Result<()> {
 
 /// The deadline cuts the last try short, and what the server said before stays in the error.
 #[test]
-fn a_conflict_before_a_server_that_hangs_is_told() -> Result<()> {
+fn a_conflict_before_a_server_that_hangs_is_reported() -> Result<()> {
     let conflict = json!({ "times": 1, "answer": refuse(409) });
     let (scene, pod) = scene(json!([conflict, { "answer": "hang" }]))?;
     let error = scene
@@ -265,7 +265,7 @@ fn a_conflict_about_the_uid_means_another_pod() -> Result<()> {
 }
 
 #[test]
-fn what_weir_may_not_is_told_with_the_rule_that_allows_it() -> Result<()> {
+fn what_weir_may_not_do_is_reported_with_the_rule_that_allows_it() -> Result<()> {
     let (scene, pod) = scene(json!([]))?;
     scene.server.set_rules(json!([]))?;
     let lan = Reference::new("default", "lan").expect("a reference");
@@ -338,7 +338,7 @@ fn what_is_refused_for_good_is_asked_once() -> Result<()> {
 }
 
 #[test]
-fn an_answer_that_is_not_understood_is_told() -> Result<()> {
+fn an_answer_that_is_not_understood_is_reported() -> Result<()> {
     for body in ["", "<html>", "{}", r#"{"metadata":{"name":"web"}}"#] {
         let (scene, pod) = scene(always(json!({ "say": { "status": 200, "body": body } })))?;
         let (error, _) = failure(&scene, &pod);
@@ -350,7 +350,7 @@ fn an_answer_that_is_not_understood_is_told() -> Result<()> {
 }
 
 #[test]
-fn a_configuration_of_another_type_is_told_with_the_object() -> Result<()> {
+fn a_configuration_of_another_type_is_reported_with_the_object() -> Result<()> {
     let object = json!({
         "metadata": { "namespace": "default", "name": "lan", "uid": "1" },
         "spec": { "config": { "type": "bridge" } },

@@ -126,7 +126,7 @@ fn a_pod_that_is_gone_or_another_is_not_updated_and_that_is_no_error() -> Result
 
 /// Neither is allowed: the error names the rule that weir's own role has.
 #[test]
-fn without_patch_and_update_it_is_told() -> Result<()> {
+fn missing_patch_and_update_are_reported() -> Result<()> {
     let (scene, pod) = scene()?;
     let pods =
         json!([{ "apiGroups": [""], "resources": ["pods", "pods/status"], "verbs": ["get"] }]);

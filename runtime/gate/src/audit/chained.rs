@@ -2,14 +2,15 @@
 //!
 //! The log is written first, the head file afterwards. A process that was killed in between, or in the middle of a
 //! write, leaves bytes that the head does not know; the next write takes them up. So a kill breaks no chain, and what
-//! was written before it cannot be taken out any more once something follows.
+//! was written before it cannot be taken out any more once something follows. What a kill cannot have left is not taken
+//! up: no chain line ever covers it.
 
 use std::fs::{File, Metadata};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::sync::{Mutex, PoisonError};
 
-use crate::chain::{ChainLine, Step, Walk};
+use crate::chain::{ChainLine, Step, Uncovered, Walk};
 use crate::head::{Head, HeadFile};
 
 /// The most bytes that are taken up. A killed process leaves one write, which is smaller.
@@ -82,7 +83,8 @@ impl Chain {
     }
 }
 
-/// Takes up what the head does not know. Chain lines among it must follow the head's.
+/// Takes up what the head does not know, if an interrupted write can have left it. Chain lines among it must follow the
+/// head's.
 fn take_up(log: &File, size: u64, head: &Head) -> io::Result<Tail> {
     let mut reader = log;
     reader.seek(SeekFrom::Start(head.end))?;
@@ -90,18 +92,26 @@ fn take_up(log: &File, size: u64, head: &Head) -> io::Result<Tail> {
     let (mut last, mut walk) = (head.line(), Walk::after(head.line()));
     let mut before = Vec::new();
     let mut bytes = Vec::new();
+    let mut uncovered = Uncovered::default();
     while reader.read_until(b'\n', &mut bytes)? > 0 {
+        uncovered.line(&bytes);
         if !bytes.ends_with(b"\n") {
             bytes.push(b'\n');
             before.push(b'\n');
         }
         match walk.line(&bytes) {
             Step::Other => {}
-            Step::Next { line, intact: true } => last = line,
+            Step::Next { line, intact: true } => {
+                last = line;
+                uncovered = Uncovered::default();
+            }
             // Not a write of weir's: the chain continues from what is known.
             _ => return carry(log, size, last),
         }
         bytes.clear();
+    }
+    if uncovered.is_added() {
+        return carry(log, size, last);
     }
     Ok(Tail { before, walk })
 }
@@ -220,27 +230,55 @@ mod tests {
         assert_eq!((carried.len(), last.chained), (1, 400));
     }
 
-    /// The head does not know the last write, and the log has any part of it.
+    /// A line as weir's are.
+    fn record(seq: u32) -> String {
+        format!("{{\"time\":\"2026-11-22T02:54:55Z\",\"seq\":{seq}}}\n")
+    }
+
+    /// The head does not know the last write, and the log has any part of it. A write that ended just between two lines may
+    /// as well be somebody else's.
     #[test]
     fn a_process_that_is_killed_at_any_point_breaks_nothing() {
         let directory = LogDirectory::new();
-        directory.append("log", "one\n");
+        directory.append("log", &record(1));
         let (begun, head) = (
             directory.open("log").metadata(),
             fs::read(directory.path("head")),
         );
         let begun = begun.expect("metadata").len();
-        directory.append("log", "two\nthree\n");
+        directory.append("log", &(record(2) + &record(3)));
         let whole = fs::read(directory.path("log")).expect("a log");
         for length in begun..=whole.len() as u64 {
             fs::write(directory.path("log"), &whole[..length as usize]).expect("a log");
             fs::write(directory.path("head"), head.as_ref().expect("a head")).expect("a head");
-            directory.append("log", "four\n");
-            directory.append("log", "five\n");
+            directory.append("log", &record(4));
+            directory.append("log", &record(5));
             let (carried, last) = directory.walk("log");
             let is_taken_up = length + 1 >= whole.len() as u64;
             let expected = if is_taken_up { 4 } else { 3 };
-            assert_eq!((carried.len(), last.chained), (1, expected), "{length}");
+            let is_between_lines = length > begun && whole[length as usize - 1] == b'\n';
+            let parts = if is_between_lines && !is_taken_up {
+                2
+            } else {
+                1
+            };
+            assert_eq!((carried.len(), last.chained), (parts, expected), "{length}");
+        }
+    }
+
+    /// The chain continues after them from the last line that is its own.
+    #[test]
+    fn lines_of_others_are_not_taken_up() {
+        for added in ["foreign\n", "foreign", &record(9)] {
+            let directory = LogDirectory::new();
+            directory.append("log", &record(1));
+            let (_, own) = directory.walk("log");
+            let mut log = directory.open("log");
+            log.write_all(added.as_bytes()).expect("lines of others");
+            directory.append("log", &record(2));
+            let (carried, last) = directory.walk("log");
+            assert_eq!(carried.last(), Some(&own), "{added:?}");
+            assert_eq!((carried.len(), last.chained), (2, 2), "{added:?}");
         }
     }
 

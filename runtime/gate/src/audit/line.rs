@@ -152,9 +152,9 @@ impl<A: Serialize> Entry<'_, A> {
         }
         into.truncate(start);
         (record.arguments, record.whole) = shortened(self.arguments);
-        if let Some(told) = &mut record.answer {
-            answer = shorten::text(told.answer, MOST_ANSWER / 2);
-            told.answer = &answer;
+        if let Some(given) = &mut record.answer {
+            answer = shorten::text(given.answer, MOST_ANSWER / 2);
+            given.answer = &answer;
         }
         if let Some(denied) = &mut record.denied {
             requirement = shorten::text(denied.requirement, MOST_ANSWER / 2);
@@ -167,13 +167,13 @@ impl<A: Serialize> Entry<'_, A> {
 impl Answered<'_> {
     /// Appends its line, shortened if it is too long.
     pub(super) fn write(self, into: &mut Vec<u8>) -> io::Result<()> {
-        let told = shorten::text(self.answer.answer, MOST_ANSWER);
+        let text = shorten::text(self.answer.answer, MOST_ANSWER);
         let mut previous = self.answer.previous.cloned();
         if let Some(previous) = &mut previous {
             shorten::arguments(previous);
         }
         let answer = Answer {
-            answer: &told,
+            answer: &text,
             microseconds: self.answer.microseconds,
             previous: previous.as_ref(),
         };

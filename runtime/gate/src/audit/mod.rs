@@ -210,7 +210,7 @@ impl Audit {
         verdict: &'static str,
         rules: &[String],
         denied: Option<&Denied>,
-        told: &str,
+        answer: &str,
     ) {
         if denied.is_some() {
             self.denials += 1;
@@ -227,7 +227,7 @@ impl Audit {
                 requirement: &denied.requirement,
                 closest: denied.closest.as_ref(),
             }),
-            answer: Some(told_at_once(told)),
+            answer: Some(at_once(answer)),
         };
         // If it is lost, `failure` says so.
         let _ = self.one(entry);
@@ -243,7 +243,7 @@ impl Audit {
             verdict: event.verdict(),
             rules: &[],
             denied: None,
-            answer: Some(told_at_once(answer)),
+            answer: Some(at_once(answer)),
         })
     }
 
@@ -358,7 +358,7 @@ impl Drop for Audit {
 }
 
 /// An answer without a duration: of an operation that is not carried out, or of an event.
-fn told_at_once(answer: &str) -> Answer<'_> {
+fn at_once(answer: &str) -> Answer<'_> {
     Answer {
         answer,
         microseconds: None,

@@ -19,13 +19,13 @@ impl Gate {
 
     /// What a plugin learns of a denial. For a hidden link of the host, that is the answer that it would get if the link did
     /// not exist.
-    pub(super) fn told<O: Operation>(&self, operation: &O, denied: &Denied) -> Refusal {
+    pub(super) fn refusal_of<O: Operation>(&self, operation: &O, denied: &Denied) -> Refusal {
         let blind = self.without_hidden_links(operation);
-        let told = blind.and_then(|blind| match self.decide(&blind) {
+        let refusal = blind.and_then(|blind| match self.decide(&blind) {
             Ok(_) => not_found(&blind),
             Err(denied) => Some(Refusal::Denied(denied)),
         });
-        told.unwrap_or_else(|| Refusal::Denied(denied.clone()))
+        refusal.unwrap_or_else(|| Refusal::Denied(denied.clone()))
     }
 
     /// The operation as if hidden links did not exist; none if it names no hidden link.

@@ -82,6 +82,11 @@ pub trait FieldType: 'static {
         values.clone()
     }
 
+    /// Says what a value matches that its text does not say.
+    fn included(_value: &str) -> Option<String> {
+        None
+    }
+
     /// Finds values that nothing can match.
     fn flaws(_values: &Texts) -> Vec<Flaw> {
         Vec::new()
@@ -139,6 +144,8 @@ pub struct Field {
     pub points: fn(&str, &Texts) -> Texts,
     pub aggregate: fn(&Texts) -> Texts,
     pub flaws: fn(&Texts) -> Vec<Flaw>,
+    /// What a value matches that its text does not say, for people.
+    pub(crate) included: fn(&str) -> Option<String>,
     of_type: fn() -> TypeId,
     is_number: bool,
     verbs: Option<&'static [Verb]>,
@@ -183,6 +190,7 @@ impl Field {
             points: T::points,
             aggregate: T::aggregate,
             flaws: T::flaws,
+            included: T::included,
             verbs: None,
             not_said_by: &[],
             is_alternative: !T::LEFT_OUT_IS_ALL,
@@ -219,6 +227,12 @@ impl Field {
     /// Marks what weir finds out only while it carries the operation out, so that no query gives it.
     pub(crate) const fn absent_from_queries(mut self) -> Self {
         self.is_absent_from_queries = true;
+        self
+    }
+
+    /// Says what a value matches that its text does not say, in this capability's words.
+    pub(crate) const fn including(mut self, included: fn(&str) -> Option<String>) -> Self {
+        self.included = included;
         self
     }
 

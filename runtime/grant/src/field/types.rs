@@ -7,19 +7,22 @@ use ipnet::IpNet;
 
 use super::{FieldType, Flaw, Networks, Seen, Texts, Verbs, points};
 use crate::facts::flaw_of_name;
-use crate::host_interfaces::HOST_INTERFACES;
+use crate::host_interfaces::{HOST_INTERFACES, LISTED};
 use crate::invocation::Invocation;
 use crate::namespace::Namespace;
 use crate::owner::Owner;
 use crate::pattern::{
     DATA_DIR, Directory, File, Number, Pattern, RESOLV_CONF, Range, contains, glob_covers,
-    globs_meet, is_glob, literal,
+    globs_meet, is_every, is_glob, literal,
 };
-use crate::phrase::{joined, quoted};
+use crate::phrase::{OWN, joined, quoted};
 use crate::spell::{key, spell};
 use crate::sysctl_key::flaw_of_key;
 use crate::verb::{Verb, VerbSet};
 use crate::word::Word;
+
+/// What a wildcard or a range that matches everything includes.
+const EVERY_ONE: &str = "every one";
 
 /// The code of a value without effect.
 const NO_EFFECT: &str = "no-effect";
@@ -225,6 +228,10 @@ impl FieldType for Globs {
     fn points(value: &str, others: &Texts) -> Texts {
         points::of_glob(value, others)
     }
+
+    fn included(value: &str) -> Option<String> {
+        is_every(value).then(|| EVERY_ONE.to_owned())
+    }
 }
 
 /// Globs of names of links, each of which is in a namespace.
@@ -267,6 +274,14 @@ impl FieldType for LinkNames {
 
     fn points(value: &str, others: &Texts) -> Texts {
         points::of_glob(value, others)
+    }
+
+    fn included(value: &str) -> Option<String> {
+        match value {
+            "{ifname}" => Some(OWN.to_owned()),
+            HOST_INTERFACES => Some(format!("those {LISTED}")),
+            value => is_every(value).then(|| EVERY_ONE.to_owned()),
+        }
     }
 
     /// The kernel chooses the name of a link that is created without one.
@@ -452,6 +467,19 @@ impl FieldType for Networks {
         let together = IpNet::aggregate(&networks);
         together.iter().map(IpNet::to_string).collect()
     }
+
+    fn included(value: &str) -> Option<String> {
+        every_address(value).map(|family| format!("every {family} address"))
+    }
+}
+
+/// The family of which a network has every address.
+pub(crate) fn every_address(network: &str) -> Option<&'static str> {
+    match network.parse().ok()? {
+        IpNet::V4(network) if network.prefix_len() == 0 => Some("IPv4"),
+        IpNet::V6(network) if network.prefix_len() == 0 => Some("IPv6"),
+        _ => None,
+    }
 }
 
 /// Whole numbers.
@@ -508,6 +536,19 @@ impl<N: Number + 'static> FieldType for Ranges<N> {
         let together = Range::<N>::aggregate(parsed.collect());
         together.iter().map(ToString::to_string).collect()
     }
+
+    fn included(value: &str) -> Option<String> {
+        let range: Range<N> = value.parse().ok()?;
+        let is_every = range.first.to_string() == "0" && range.last == N::MAX;
+        is_every.then(|| EVERY_ONE.to_owned())
+    }
+}
+
+/// Says whether a range has every port; nothing listens at port 0.
+pub(crate) fn every_port(value: &str) -> Option<String> {
+    let range: Range<u16> = value.parse().ok()?;
+    let is_every = range.first <= 1 && range.last == u16::MAX;
+    is_every.then(|| "every port".to_owned())
 }
 
 /// An operation's path, and whether the node's own configuration names it.
@@ -553,6 +594,14 @@ impl FieldType for Directories {
     fn points(value: &str, others: &Texts) -> Texts {
         points::of_directory(value, others)
     }
+
+    fn included(value: &str) -> Option<String> {
+        match value {
+            "/" => Some("every directory of the host".to_owned()),
+            DATA_DIR => Some("the directory that the node's own configuration names".to_owned()),
+            _ => None,
+        }
+    }
 }
 
 /// Files, by exact path; none, when left out.
@@ -582,6 +631,11 @@ impl FieldType for Files {
     /// What a configuration names in the key is not known.
     fn meets(value: &str, query: &str) -> bool {
         globs_meet(value, query)
+    }
+
+    fn included(value: &str) -> Option<String> {
+        let named = "the one that the node's own configuration names";
+        (value == RESOLV_CONF).then(|| named.to_owned())
     }
 }
 

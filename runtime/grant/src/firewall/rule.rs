@@ -4,12 +4,12 @@ use std::fmt;
 
 use super::super::field::Has::{self, One};
 use super::super::field::Texts;
-use super::super::field::types::{InNamespace, Owners, Ranges, Words};
+use super::super::field::types::{InNamespace, Owners, Ranges, Words, every_port};
 use super::super::invocation::Invocation;
 use super::super::namespace::Namespace;
 use super::super::rule::RuleFields;
 use super::super::rule::declare::rule;
-use super::super::rule::{Rule, Sentence, listed, owned};
+use super::super::rule::{Rule, Sentence, listed, listed_of, owned};
 use super::super::verb::Verb;
 use super::commands::{Family, Hook, StatementKind};
 use super::tables;
@@ -32,7 +32,7 @@ rule! {
             left_out("every-statement", "it may use all of them");
         /// Ports of the host that may be translated, if nothing on the host listens there. Every port, listened at or
         /// not, when left out.
-        ports: Ranges<u16> = r.port(), only_for(&[Verb::Write]), alternative(), never_suggested();
+        ports: Ranges<u16> = r.port(), only_for(&[Verb::Write]), alternative(), never_suggested(), including(every_port);
         /// Owners of the elements that may be removed: this network, this attachment.
         owners: Owners = r.part(r.subject.removed()), only_for(&[Verb::Write]), alternative(), never_suggested();
     } {
@@ -78,7 +78,10 @@ rule! {
                 "statements" if values.is_empty() => "with no statement and no verdict".to_owned(),
                 "statements" => format!("with no statement but {}", listed(values, "and")),
                 "ports" if values.is_empty() => "translating no port of the host".to_owned(),
-                "ports" => format!("translating no port of the host but {}", listed(values, "and")),
+                "ports" => {
+                    let ports = listed_of(Self::DESCRIPTION.field(key), values, "and");
+                    format!("translating no port of the host but {ports}")
+                }
                 "owners" if values.is_empty() => "removing nothing".to_owned(),
                 "owners" => format!("removing only elements of {}", owned(values)),
                 _ => return None,

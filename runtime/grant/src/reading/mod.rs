@@ -7,11 +7,15 @@
 mod decode;
 mod tree;
 
-use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use self::tree::{Node, PlacedNode};
 use super::diagnostic::{Diagnostic, Position};
 use super::document::Document;
+use super::section::Section;
 
 /// The largest document, in bytes.
 pub const MOST_BYTES: usize = 1024 * 1024;
@@ -26,6 +30,43 @@ impl Document {
             "a grant, with `apiVersion`, `kind`, `metadata` and `spec`",
         )
     }
+}
+
+/// The sections of a valid document, with each capability's list as it is written.
+#[derive(Deserialize)]
+struct Written {
+    spec: WrittenSpec,
+}
+
+#[derive(Deserialize)]
+struct WrittenSpec {
+    #[serde(default)]
+    capabilities: BTreeMap<String, Vec<IgnoredAny>>,
+    #[serde(default)]
+    tenants: WrittenTenants,
+}
+
+#[derive(Default, Deserialize)]
+struct WrittenTenants {
+    #[serde(default)]
+    capabilities: BTreeMap<String, Vec<IgnoredAny>>,
+}
+
+/// Returns the capabilities that a valid document has an empty list for, such as `sysctl` and `tenants.sysctl`. A
+/// [`Document`] does not distinguish that from a missing one.
+pub fn empty_lists(bytes: &[u8]) -> Vec<String> {
+    let Ok(Written { spec }) = read(bytes, "a grant") else {
+        return Vec::new();
+    };
+    let sections = [
+        (Section::Node, spec.capabilities),
+        (Section::Tenants, spec.tenants.capabilities),
+    ];
+    let lists = sections.into_iter().flat_map(|(section, lists)| {
+        let empty = lists.into_iter().filter(|(_, rules)| rules.is_empty());
+        empty.map(move |(capability, _)| section.rule(&capability))
+    });
+    lists.collect()
 }
 
 /// Reads a document of any type. `expected` says what an empty one should have been.

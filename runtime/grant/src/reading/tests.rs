@@ -312,7 +312,7 @@ fn a_link_may_be_called_no() {
 
 /// To YAML, `*` begins an alias and `{` a mapping.
 #[test]
-fn what_needs_quotes_is_told_to() {
+fn a_value_that_needs_quotes_is_shown_in_quotes() {
     for (rule, word) in [
         ("{ names: [*] }", "*"),
         ("{ names: [veth0, *-veth] }", "*-veth"),
@@ -350,4 +350,19 @@ fn a_file_is_named_by_its_whole_path() {
         let expected = format!("`{path}` {expected}");
         assert!(said.ends_with(&expected), "{said}");
     }
+}
+
+#[test]
+fn empty_lists_are_found_in_both_sections() {
+    let empty = |document: &str| empty_lists(document.as_bytes());
+    assert_eq!(empty(VALID), [""; 0]);
+    let rule = "    link:\n      - { namespace: host, kinds: [veth], verbs: [read] }\n";
+    let document = VALID.replace(
+        rule,
+        &format!("    sysctl: []\n{rule}    policy-rule: []\n  tenants: {{ capabilities: {{ link: [] }} }}\n"),
+    );
+    assert!(Document::read(document.as_bytes()).is_ok(), "{document}");
+    let expected = ["policy-rule", "sysctl", "tenants.link"];
+    assert_eq!(empty(&document), expected);
+    assert_eq!(empty("no document"), [""; 0]);
 }

@@ -29,7 +29,7 @@ pub use fields::{Bounds, RuleFields, capabilities, merge, rules_of};
 pub use matching::{Matched, Miss};
 pub use possible::Facts;
 pub use sentence::{Sentence, bounds_in_words, facts_in_words, sentence};
-pub(crate) use sentence::{listed, owned};
+pub(crate) use sentence::{listed, listed_of, owned};
 
 /// A type of rule that a grant has a list of.
 pub trait Listed: Sized {

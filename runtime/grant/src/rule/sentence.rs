@@ -4,36 +4,33 @@
 use super::fields::{Bounds, RuleFields};
 use super::possible::Facts;
 use crate::Capability;
-use crate::field::Texts;
-use crate::host_interfaces::HOST_INTERFACES;
+use crate::field::{Field, Texts};
+use crate::host_interfaces::{HOST_INTERFACES, LISTED};
 use crate::namespace::Namespace;
-use crate::phrase::joined;
+use crate::pattern::is_every;
+use crate::phrase::{OWN, joined};
 use crate::verb::Verb;
-
-/// The interface with the name `{ifname}`.
-const OWN: &str = "the attachment's interface";
-
-/// The interfaces with the name `{hostInterfaces}`.
-const LISTED: &str = "that `hostInterfaces` of weir's configuration lists";
 
 /// Returns what a rule allows: "create and change interfaces of kind bridge, on the host".
 pub fn sentence(rule: &RuleFields) -> String {
-    described(rule, &|_| true)
+    described(rule, &|_| true, listed_of)
 }
 
 /// Returns what an operation asks for, in the same words, without what it has nothing of.
 pub fn facts_in_words(facts: &Facts) -> String {
-    described(&facts.as_rule(), &|key| facts.applies(key))
+    let itself = |_: Option<&Field>, values: &Texts, last: &str| listed(values, last);
+    described(&facts.as_rule(), &|key| facts.applies(key), itself)
 }
 
-fn described(rule: &RuleFields, applies: &dyn Fn(&str) -> bool) -> String {
+fn described(rule: &RuleFields, applies: &dyn Fn(&str) -> bool, list: List) -> String {
     let Some(description) = rule.capability.description() else {
         return String::new();
     };
     let mut sentence = Sentence {
         rule,
-        told: vec!["verbs", "namespace"],
+        mentioned: vec!["verbs", "namespace"],
         applies,
+        list,
     };
     let what = (description.sentence)(&mut sentence);
     let bounds = sentence.bounds();
@@ -43,14 +40,14 @@ fn described(rule: &RuleFields, applies: &dyn Fn(&str) -> bool) -> String {
 
 /// Bounds on what a rule of a capability allows: "of kind bridge or veth, where weir made it for this network".
 pub fn bounds_in_words(capability: Capability, bounds: &Bounds) -> String {
+    let description = capability.description();
     let in_words = |(key, values): (&String, &Texts)| {
-        let own = capability
-            .description()
-            .and_then(|d| (d.bound)(key, values));
+        let own = description.and_then(|d| (d.bound)(key, values));
         if let Some(own) = own {
             return own;
         }
-        let one_of = listed(values, "or");
+        let field = description.and_then(|d| d.field(key));
+        let one_of = listed_of(field, values, "or");
         match key.as_str() {
             "attributes" => format!("nothing but {}", listed(values, "and")),
             "owners" => made_for(values),
@@ -76,21 +73,25 @@ pub fn bounds_in_words(capability: Capability, bounds: &Bounds) -> String {
 pub struct Sentence<'a> {
     rule: &'a RuleFields,
     /// The fields that it has mentioned.
-    told: Vec<&'static str>,
+    mentioned: Vec<&'static str>,
     /// Whether a field applies to what is described.
     applies: &'a dyn Fn(&str) -> bool,
+    list: List,
 }
+
+/// How the values of a field are listed: those of a rule with what they include, those of an operation as they are.
+type List = fn(Option<&Field>, &Texts, &str) -> String;
 
 impl<'a> Sentence<'a> {
     /// Takes a field's values, and marks the field as mentioned.
     pub(crate) fn take(&mut self, key: &'static str) -> Option<&'a Texts> {
-        self.told.push(key);
+        self.mentioned.push(key);
         self.rule.get(key)
     }
 
     /// Takes the values of a field that was not mentioned.
-    fn untold(&mut self, key: &'static str) -> Option<&'a Texts> {
-        if self.told.contains(&key) {
+    fn unmentioned(&mut self, key: &'static str) -> Option<&'a Texts> {
+        if self.mentioned.contains(&key) {
             return None;
         }
         self.take(key)
@@ -135,7 +136,7 @@ impl<'a> Sentence<'a> {
     /// One of the values after some words, or the words for a field that is left out. Empty if it does not apply.
     pub(crate) fn one_of(&mut self, key: &'static str, before: &str, left_out: &str) -> String {
         match self.take(key) {
-            Some(values) => format!("{before}{}", listed(values, "or")),
+            Some(values) => format!("{before}{}", self.listed(key, values, "or")),
             None if !self.is_about(key) => String::new(),
             None => left_out.to_owned(),
         }
@@ -143,14 +144,25 @@ impl<'a> Sentence<'a> {
 
     /// All of the values, or the words for a field that is left out.
     pub(crate) fn all_of(&mut self, key: &'static str, left_out: &str) -> String {
-        let values = self.take(key);
-        values.map_or_else(|| left_out.to_owned(), |values| listed(values, "and"))
+        let values = self.values(key, "and");
+        values.unwrap_or_else(|| left_out.to_owned())
+    }
+
+    /// The values, if the rule has the field.
+    pub(crate) fn values(&mut self, key: &'static str, last: &str) -> Option<String> {
+        let values = self.take(key)?;
+        Some(self.listed(key, values, last))
+    }
+
+    fn listed(&self, key: &str, values: &Texts, last: &str) -> String {
+        let description = self.rule.capability.description();
+        (self.list)(description.and_then(|d| d.field(key)), values, last)
     }
 
     /// The interfaces of some names and kinds.
-    pub(crate) fn interfaces(&mut self, names: &'static str) -> String {
+    pub(crate) fn interfaces(&mut self, names_key: &'static str) -> String {
         let kinds = self.take("kinds").map(|kinds| listed(kinds, "or"));
-        match (self.take(names), kinds) {
+        match (self.take(names_key), kinds) {
             (Some(names), None) if is_own(names) => OWN.to_owned(),
             (Some(names), Some(kinds)) if is_own(names) => {
                 format!("{OWN}, if it is of kind {kinds}")
@@ -160,12 +172,12 @@ impl<'a> Sentence<'a> {
                     Some(kinds) => format!("kind {kinds}"),
                     None => "every kind, hardware included".to_owned(),
                 };
-                let names = names.filter(|names| !names.contains("*"));
-                let names = names.map(|names| {
-                    if are_host_interfaces(names) {
+                let named = names.filter(|names| !have_every(names));
+                let names = named.map(|named| {
+                    if are_host_interfaces(named) {
                         format!(", {LISTED}")
                     } else {
-                        format!(", named {}", listed(names, "or"))
+                        format!(", named {}", self.listed(names_key, named, "or"))
                     }
                 });
                 format!("interfaces of {kinds}{}", names.unwrap_or_default())
@@ -174,12 +186,12 @@ impl<'a> Sentence<'a> {
     }
 
     /// An interface of some names, whatever its kind.
-    pub(crate) fn an_interface(&mut self, names: &'static str) -> String {
-        match self.take(names) {
+    pub(crate) fn an_interface(&mut self, key: &'static str) -> String {
+        match self.take(key) {
             Some(names) if is_own(names) => OWN.to_owned(),
             Some(names) if are_host_interfaces(names) => format!("an interface {LISTED}"),
-            Some(names) if !names.contains("*") => {
-                format!("an interface named {}", listed(names, "or"))
+            Some(names) if !have_every(names) => {
+                format!("an interface named {}", self.listed(key, names, "or"))
             }
             _ => "every interface".to_owned(),
         }
@@ -212,13 +224,13 @@ impl<'a> Sentence<'a> {
     /// The bounds on owners, attributes and overlaps.
     fn bounds(&mut self) -> String {
         let mut text = String::new();
-        if let Some(attributes) = self.untold("attributes") {
+        if let Some(attributes) = self.unmentioned("attributes") {
             text += &format!(", nothing but {}", listed(attributes, "and"));
         }
-        if let Some(owners) = self.untold("owners") {
+        if let Some(owners) = self.unmentioned("owners") {
             text += &format!(", {}", made_for(owners));
         }
-        if let Some(owners) = self.untold("overlaps") {
+        if let Some(owners) = self.unmentioned("overlaps") {
             text += &format!(", {}", overlapping(owners));
         }
         text
@@ -227,9 +239,9 @@ impl<'a> Sentence<'a> {
     /// The fields that were not mentioned.
     fn others(&self) -> String {
         let fields = self.rule.fields.iter();
-        let others = fields.filter(|(key, _)| !self.told.contains(&key.as_str()));
+        let others = fields.filter(|(key, _)| !self.mentioned.contains(&key.as_str()));
         let others: Vec<String> = others
-            .map(|(key, values)| format!("{key} {}", listed(values, "or")))
+            .map(|(key, values)| format!("{key} {}", self.listed(key, values, "or")))
             .collect();
         if others.is_empty() {
             return String::new();
@@ -240,6 +252,10 @@ impl<'a> Sentence<'a> {
 
 fn is_own(names: &Texts) -> bool {
     names.iter().eq(["{ifname}"])
+}
+
+fn have_every(names: &Texts) -> bool {
+    names.iter().any(|name| is_every(name))
 }
 
 fn are_host_interfaces(names: &Texts) -> bool {
@@ -268,6 +284,15 @@ pub(crate) fn owned(owners: &Texts) -> String {
         return "nobody".to_owned();
     }
     joined(owners.iter().map(word).collect(), "or")
+}
+
+/// The values of a field, each with what it includes: `net.ipv4.conf.*.rp_filter (every interface, …)`.
+pub(crate) fn listed_of(field: Option<&Field>, values: &Texts, last: &str) -> String {
+    let in_words = |value: &String| match field.and_then(|field| (field.included)(value)) {
+        Some(included) => format!("{value} ({included})"),
+        None => value.clone(),
+    };
+    listed(&values.iter().map(in_words).collect(), last)
 }
 
 /// `a, b and c`, of a field's values.

@@ -14,7 +14,7 @@ pub(super) struct Effect {
 
 /// The values with which a parameter has its effect.
 #[derive(Clone, Copy)]
-enum When {
+pub(super) enum When {
     /// Zero.
     Off,
     /// Anything but zero.
@@ -34,7 +34,7 @@ const UNPRIVILEGED: i64 = 1024;
 ///
 /// See the kernel's `Documentation/networking/ip-sysctl.rst`, `nf_conntrack-sysctl.rst` and
 /// `Documentation/admin-guide/sysctl/net.rst`.
-const PROTECTIONS: &[(&str, When, &str)] = &[
+pub(super) const PROTECTIONS: &[(&str, When, &str)] = &[
     (
         "rp_filter",
         When::Off,
@@ -150,7 +150,7 @@ const PROTECTIONS: &[(&str, When, &str)] = &[
 ];
 
 /// Parameters that let traffic of others through, or answer for them.
-const REACHES: &[(&str, When, &str)] = &[
+pub(super) const REACHES: &[(&str, When, &str)] = &[
     ("ip_forward", When::On, "forwards packets between all links"),
     ("forwarding", When::On, "forwards packets"),
     ("mc_forwarding", When::On, "forwards multicast packets"),

@@ -61,13 +61,29 @@ impl Log {
     /// Writes a line of the plugin, or counts it if it exceeds the limit.
     pub fn write(&mut self, level: &'static str, message: &str, fields: &[(String, String)]) {
         let line = self.line(level, message, fields);
-        match self.bytes_left.checked_sub(line.len() as u64) {
-            Some(left) => {
-                self.bytes_left = left;
-                self.append(&line);
-            }
-            None => self.dropped += 1,
+        if !self.append_within_limit(&line) {
+            self.dropped += 1;
         }
+    }
+
+    /// Writes what the plugin has printed, as one line. If that exceeds the limit, each printed line is one, and the first
+    /// ones are written.
+    pub fn write_printed(&mut self, text: &str) {
+        const LEVEL: &str = "info";
+        let whole = self.line(LEVEL, text, &[]);
+        if !self.append_within_limit(&whole) {
+            text.lines().for_each(|line| self.write(LEVEL, line, &[]));
+        }
+    }
+
+    /// Writes a line, unless it exceeds the limit. Returns whether it has.
+    fn append_within_limit(&mut self, line: &[u8]) -> bool {
+        let left = self.bytes_left.checked_sub(line.len() as u64);
+        if let Some(left) = left {
+            self.bytes_left = left;
+            self.append(line);
+        }
+        left.is_some()
     }
 
     /// Writes a line of the host, whatever the plugin has written.

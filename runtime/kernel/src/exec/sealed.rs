@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_is_told() {
+    fn what_is_no_program_is_an_error() {
         for (content, expected) in [
             (&b"#!/bin/sh\n"[..], "a script"),
             (b"", "not an ELF program"),

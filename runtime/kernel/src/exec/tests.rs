@@ -134,7 +134,7 @@ fn one_that_prints_without_end_is_killed() {
 }
 
 #[test]
-fn a_signal_and_too_long_a_time_are_told() {
+fn a_signal_and_a_timeout_are_reported() {
     let program = Program::of("/bin/sh");
     let sealed = program.sealed();
     let mut killed = call(&[], PATIENCE);

@@ -22,8 +22,8 @@ pub(super) enum RulePosition {
 
 /// How often rulesets have been changed; zero stands for a kernel that does not count.
 pub(super) fn generation(socket: &mut NetfilterSocket) -> Result<u32> {
-    let told = socket.get(Kind::GetGeneration, 0, |_| {})?;
-    match told {
+    let reply = socket.get(Kind::GetGeneration, 0, |_| {})?;
+    match reply {
         Some(object) => GenAttrs::new(&object).get_id().map_err(malformed),
         None => Ok(0),
     }

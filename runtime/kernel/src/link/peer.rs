@@ -63,7 +63,9 @@ fn known_as(namespaces: &mut Namespaces, from: Namespace, id: i32) -> Result<Opt
     question.attributes.push(descriptor);
     let question = RouteNetlinkMessage::GetNsId(question);
     let is_other = match namespaces.of(from)?.route()?.get(question)? {
-        RouteNetlinkMessage::NewNsId(told) => told.attributes.contains(&NsidAttribute::Id(id)),
+        RouteNetlinkMessage::NewNsId(message) => {
+            message.attributes.contains(&NsidAttribute::Id(id))
+        }
         _ => false,
     };
     Ok(is_other.then_some(other))

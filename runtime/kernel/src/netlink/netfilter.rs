@@ -33,12 +33,16 @@ impl NetfilterSocket {
         let last = batch.last();
         let batch = batch.finish();
         let outcome = self.send(batch.bytes()).and_then(|()| {
-            self.receive(0..=last, |told, answer| match answer {
+            self.receive(0..=last, |header, answer| match answer {
                 Answer::Object => {
-                    echo(MessageType(told.kind), told.sequence, attributes(told));
+                    echo(
+                        MessageType(header.kind),
+                        header.sequence,
+                        attributes(header),
+                    );
                     false
                 }
-                Answer::Acknowledged => told.sequence == last,
+                Answer::Acknowledged => header.sequence == last,
                 Answer::Done => false,
             })
         });

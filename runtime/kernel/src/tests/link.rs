@@ -100,7 +100,7 @@ fn a_veth_without_a_name_gets_a_free_one() {
 }
 
 #[test]
-fn a_taken_name_is_told_with_its_namespace() {
+fn a_taken_name_is_reported_with_its_namespace() {
     lab(|lab| {
         lab.veth();
         let wanted = Create::new(Host, "host0", NewKind::Veth { peer: peer("eth1") });

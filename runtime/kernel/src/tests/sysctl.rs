@@ -97,7 +97,7 @@ fn a_refused_value_is_named() {
 }
 
 #[test]
-fn a_parameter_for_reading_alone_is_told() {
+fn a_read_only_parameter_is_reported() {
     lab(|lab| {
         const KEY: &str = "net.ipv4.tcp_available_congestion_control";
         let value = get(lab, Container, KEY).unwrap();

@@ -96,8 +96,8 @@ fn echo(
     message: RouteNetlinkMessage,
     flags: u16,
 ) -> Result<Option<Object>> {
-    let told = socket.echo(message, flags)?;
-    Ok(told.into_iter().find_map(Object::read))
+    let echoes = socket.echo(message, flags)?;
+    Ok(echoes.into_iter().find_map(Object::read))
 }
 
 /// The objects of a list that a link has. Errors: `NotFound` for a link that is gone.

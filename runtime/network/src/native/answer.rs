@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_go_on_and_whatever_is_none_is_told() {
+    fn errors_are_passed_on_and_other_output_is_an_error() {
         let said =
             r#"{"cniVersion": "1.0.0", "code": 101, "msg": "no\u001bway", "details": "because"}"#;
         for (status, output, expected) in [

@@ -8,7 +8,7 @@ use serde_json::json;
 use weir_cni::{AddResult, Command, Error};
 use weir_gate::{Gate, Outcome, Permit, Refusal};
 use weir_grant::native::Execute;
-use weir_host::Log;
+use weir_host::{Log, shorten_loops};
 use weir_kernel::exec::{self, Call};
 use weir_sandbox::codes::unrecorded;
 use weir_sandbox::{CheckResult, Sandbox};
@@ -204,7 +204,7 @@ impl From<Failure> for Error {
     }
 }
 
-/// Runs a program to its end, and logs what it prints on standard error.
+/// Runs a program to its end, and logs what it prints on standard error, the lines of a loop once.
 pub(super) fn run(
     permit: &Permit<Execute>,
     program: &exec::Sealed,
@@ -217,8 +217,9 @@ pub(super) fn run(
         Err(error) => error.messages(),
     };
     let messages = String::from_utf8_lossy(messages);
-    for line in messages.lines().filter(|line| !line.trim().is_empty()) {
-        log.write("info", line, &[]);
+    let lines = messages.lines().filter(|line| !line.trim().is_empty());
+    for line in shorten_loops(&Vec::from_iter(lines)) {
+        log.write("info", &line, &[]);
     }
     ran
 }

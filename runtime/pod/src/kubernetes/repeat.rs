@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_told_rather_than_the_try_that_the_deadline_cut_short() {
+    fn an_answer_is_returned_rather_than_the_try_that_the_deadline_cut_short() {
         let mut repetitions = within(Duration::from_secs(10));
         repetitions
             .pause_after(&patch(), refused(409, None))
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_is_told_where_the_server_never_answered() {
+    fn a_timeout_is_returned_where_the_server_never_answered() {
         let mut repetitions = within(Duration::ZERO);
         let given_up = repetitions.pause_after(&ask(), Failure::Timeout(Duration::ZERO));
         let given_up = given_up.expect_err("there is no time");

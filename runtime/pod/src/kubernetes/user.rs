@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_header_has_is_told_by_its_key() {
+    fn what_no_header_has_is_named_by_its_key() {
         let user = AuthInfo {
             impersonate: Some("a\nb".to_owned()),
             ..AuthInfo::default()

@@ -5,7 +5,7 @@ use weir_cni::Error;
 use crate::codes;
 
 /// The most faults in an error: a program that writes selections makes the same mistake in every element.
-const MOST_TOLD: usize = 16;
+const MOST_LISTED: usize = 16;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
@@ -27,7 +27,7 @@ pub enum Consequence {
 /// The faults of one annotation, in the order of its text.
 pub(super) struct Faults {
     annotation: &'static str,
-    told: Vec<String>,
+    faults: Vec<String>,
     consequence: Consequence,
 }
 
@@ -35,14 +35,14 @@ impl Faults {
     pub(super) fn of(annotation: &'static str) -> Self {
         Self {
             annotation,
-            told: Vec::new(),
+            faults: Vec::new(),
             consequence: Consequence::PodFails,
         }
     }
 
     /// Adds a fault. If one has the selection ignored, the others cannot fail the pod.
     pub(super) fn add(&mut self, consequence: Consequence, fault: impl Into<String>) {
-        self.told.push(fault.into());
+        self.faults.push(fault.into());
         if consequence == Consequence::SelectionIgnored {
             self.consequence = consequence;
         }
@@ -54,18 +54,18 @@ impl Faults {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.told.is_empty()
+        self.faults.is_empty()
     }
 
     /// All faults as one error.
     pub(super) fn refusal(self) -> Refused {
-        let untold = self.told.len().saturating_sub(MOST_TOLD);
-        let mut told = self.told.into_iter().take(MOST_TOLD);
-        let first = told.next().unwrap_or_default();
-        let more = (untold > 0).then(|| format!("and {untold} more"));
+        let others = self.faults.len().saturating_sub(MOST_LISTED);
+        let mut listed = self.faults.into_iter().take(MOST_LISTED);
+        let first = listed.next().unwrap_or_default();
+        let more = (others > 0).then(|| format!("and {others} more"));
         let msg = format!("annotation {}: {first}", self.annotation);
         Refused {
-            error: Error::new(codes::SELECTION, msg).and_details(told.chain(more)),
+            error: Error::new(codes::SELECTION, msg).and_details(listed.chain(more)),
             consequence: self.consequence,
         }
     }

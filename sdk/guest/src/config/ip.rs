@@ -32,7 +32,7 @@ mod tests {
     use crate::ipam::RangeKeys;
 
     #[test]
-    fn a_subnet_without_its_prefix_length_is_told_with_a_usual_one() {
+    fn a_subnet_without_its_prefix_length_is_reported_with_a_usual_one() {
         for (text, expected) in [
             (
                 "10.1.0.0",

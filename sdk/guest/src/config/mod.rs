@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_are_told_unless_strictness_is_asked_for() {
+    fn unknown_keys_are_reported_unless_strictness_is_asked_for() {
         let text =
             r#"{"isGatway": true, "trunk": [{"id": 1, "idd": 2}], "weir.dev/strict": STRICT}"#;
         let read = |strict| super::parse::<Config>(&text.replace("STRICT", strict), RULES);

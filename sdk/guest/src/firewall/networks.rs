@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_are_told_to_lie_in_each_other() {
+    fn networks_that_lie_in_each_other_are_recognised() {
         for (outer, inner) in [("10.1.0.0/16", "10.1.2.0/24"), ("fd00::/48", "fd00::/64")] {
             assert!(contains(&element(outer), &net(inner)));
             assert!(!contains(&element(inner), &net(outer)));

@@ -723,7 +723,7 @@ fn hooks_have_filters() {
 }
 
 #[test]
-fn a_target_that_goes_is_no_longer_told() {
+fn a_target_that_goes_is_no_longer_listed() {
     on_all(|on| {
         let target = ifb(on.side);
         on.add(ingress());

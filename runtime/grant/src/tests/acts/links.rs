@@ -9,7 +9,7 @@ use crate::Severity::{
 };
 
 #[test]
-fn a_link_that_is_moved_is_told_where() {
+fn a_move_names_where_the_link_goes() {
     let to = |link: &Value, to: &str, name: &str| json!({ "link": link, "to": to, "name": name });
     does(
         "link.move",
@@ -169,7 +169,7 @@ fn protections_of_a_bridge() {
 }
 
 #[test]
-fn a_new_link_is_told_with_what_it_is_tied_to() {
+fn a_new_link_is_described_with_what_it_is_tied_to() {
     let (cni0, ens3) = (host("bridge", "cni0", "net"), host("physical", "ens3", ""));
     let veth = json!({
         "namespace": "container", "name": "eth0", "kind": "veth", "up": true,

@@ -87,7 +87,7 @@ fn rules_that_many_keep_at_once_come_once() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_told() {
+fn what_cannot_be_kept_is_reported() {
     in_new_namespace(|| {
         let mut plugin = Plugin::new(Family::Inet);
         let missing = plugin.apply(vec![kept("a")]).expect_err("no chain");

@@ -71,7 +71,7 @@ fn the_time_to_wait_is_in_the_head_or_in_the_body() {
 }
 
 #[test]
-fn causes_are_told_once() {
+fn causes_are_named_once() {
     let inner = io::Error::new(io::ErrorKind::ConnectionRefused, "refused");
     let outer = io::Error::other(io::Error::other(inner));
     let Failure::Connection { error, .. } = Failure::of_connection(&outer) else {

@@ -146,7 +146,7 @@ fn npwg_4_1_2_1_keys_with_a_period_belong_to_others() {
 }
 
 #[test]
-fn npwg_4_1_2_1_unknown_keys_without_a_period_are_ignored_and_told() {
+fn npwg_4_1_2_1_unknown_keys_without_a_period_are_ignored_and_reported() {
     let keys = json!({
         "Mac": "x", "ip": [], "interfaceRequest": "eth1", "default_route": [], "vlan": 7
     });

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn all_faults_are_told_at_once() {
+fn all_faults_are_reported_at_once() {
     let refused = refused(
         r#"[{"name": "net-a", "portMappings": {}, "cni-args": []}, {"ips": 1},
             {"name": "net-b", "mac": "aa:bb"}]"#,

@@ -1,6 +1,7 @@
 //! `weir grants check`: validates documents, and points out what is probably wrong.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use weir_grant::diagnostic::Diagnostic;
 use weir_grant::document::{Digest, Spec};
 use weir_grant::native::NativePlugin;
 use weir_grant::phrase::joined;
+use weir_grant::reading::empty_lists;
 use weir_grant::{Capabilities, Capability, Document, Section, Verb};
 use weir_network::Settings;
 use weir_sandbox::{Catalogue, Imports, Invalid, Loaded, Origin, Sandbox, not_read, read_grant};
@@ -134,17 +136,18 @@ fn of_file(node: &KnownNode, file: &Path) -> Checked {
     match read_grant(file) {
         Err(invalid) => not_valid(&invalid),
         Ok(loaded) => {
-            let found = of_document(node, &loaded.document);
+            let found = of_document(node, &loaded.document, file);
             valid(file.display().to_string(), &loaded.document, found)
         }
     }
 }
 
 /// Remarks on an administrator's document, on this node.
-fn of_document(node: &KnownNode, document: &Document) -> Vec<Remark> {
+fn of_document(node: &KnownNode, document: &Document, file: &Path) -> Vec<Remark> {
     let built_in = Catalogue::is_built_in(&document.spec.plugin.name);
     let mut found = remarks(document, built_in);
     found.extend(takes_a_grant_away(document));
+    found.extend(empty_lists_of(file));
     found.extend(overlapping_routes(document, &node.subnets));
     for (section, capabilities) in document.spec.sections() {
         found.extend(unknown_ipam(node, section, capabilities));
@@ -202,6 +205,18 @@ fn missing_reads(node: &KnownNode, document: &Document) -> Vec<Remark> {
         ),
     };
     missing.into_iter().map(remark).collect()
+}
+
+/// Remarks on capabilities for which a document has an empty list.
+fn empty_lists_of(file: &Path) -> Vec<Remark> {
+    let bytes = fs::read(file).unwrap_or_default();
+    let remark = |capability| Remark {
+        rule: Some(capability),
+        weight: Weight::Warning,
+        code: "no-effect",
+        text: "the list is empty, so it allows nothing, as without the key".to_owned(),
+    };
+    empty_lists(&bytes).into_iter().map(remark).collect()
 }
 
 /// Remarks on IPAM plugins that are neither components of this node nor native plugins that it lists.
@@ -303,7 +318,7 @@ pub fn of_grant(node: &KnownNode, grant: &Grant) -> Vec<Remark> {
     let mut found = not_in_force(grant).into_iter().collect::<Vec<_>>();
     let document = &grant.loaded.document;
     match grant.loaded.origin {
-        Origin::File(_) => found.extend(of_document(node, document)),
+        Origin::File(ref file) => found.extend(of_document(node, document, file)),
         // It is weir's own, for the component in the binary.
         Origin::Shipped => {
             let mut of_weir = remarks(document, true);

@@ -17,7 +17,7 @@ use weir_grant::pattern::Pattern;
 use weir_grant::phrase::joined;
 use weir_grant::query::Query;
 use weir_grant::{Document, HostInterfaces, Invocation, Limits, Section};
-use weir_sandbox::{Catalogue, Sandbox};
+use weir_sandbox::{Catalogue, Imports, Sandbox};
 
 use super::document::to_yaml;
 use super::grant_state;
@@ -25,6 +25,7 @@ use super::replay::{Unknown, replay};
 use super::show_error;
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::cli::outside::refuse;
+use crate::cli::plugin::coverage::{Function, not_granted};
 use crate::cli::record::{Record, Verdict};
 
 #[derive(Args)]
@@ -59,6 +60,10 @@ struct Suggestion {
     /// If not, what was worked out from the component's imports; none if this node does not have the component.
     #[serde(skip_serializing_if = "Option::is_none")]
     reads_from_imports: Option<Reads>,
+    /// Functions that the component imports and the grant does not allow, of capabilities that it has rules for. No record has
+    /// them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_granted: Vec<Function>,
     /// Denied operations that the grant leaves denied.
     denied: u64,
     /// Records that were not used, because they have no known operation.
@@ -125,27 +130,35 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     }
     let built_in = Catalogue::is_built_in(plugin);
     let mut suggestion = collected.suggestion(plugin, left_out, built_in)?;
-    if !suggestion.reads {
-        add_reads(paths, &mut suggestion)?;
+    if let Some(imports) = imports(paths, &suggestion.document.spec)? {
+        if !suggestion.reads {
+            add_reads(&imports, &mut suggestion)?;
+        }
+        suggestion.not_granted = not_granted(&imports, &suggestion.document.spec);
     }
     keep_limits(paths, network, &mut suggestion);
     arguments.format.print(&suggestion, print)?;
     Ok(Answer::Yes)
 }
 
-/// Adds the reads that the recorded component imports functions for, if this node has it.
-fn add_reads(paths: &Paths, suggestion: &mut Suggestion) -> Result<()> {
-    let spec = &mut suggestion.document.spec;
+/// What the recorded component imports; none if this node does not have it.
+fn imports(paths: &Paths, spec: &Spec) -> Result<Option<Imports>> {
     let sandbox = Sandbox::new(paths.clone(), false).map_err(show_error)?;
     let Ok(plugin) = sandbox.catalogue().find(&spec.plugin.name) else {
-        return Ok(());
+        return Ok(None);
     };
     let is_recorded = |digest: &Digest| *digest == plugin.digest;
     if !spec.plugin.digest.as_ref().is_none_or(is_recorded) {
-        return Ok(());
+        return Ok(None);
     }
-    let imported = sandbox.imports(&plugin).map_err(show_error)?.functions;
-    let add = |capabilities| Reads::add_to(capabilities, &imported).map_err(|why| anyhow!(why));
+    sandbox.imports(&plugin).map(Some).map_err(show_error)
+}
+
+/// Adds the reads that the recorded component imports functions for.
+fn add_reads(imports: &Imports, suggestion: &mut Suggestion) -> Result<()> {
+    let spec = &mut suggestion.document.spec;
+    let imported = &imports.functions;
+    let add = |capabilities| Reads::add_to(capabilities, imported).map_err(|why| anyhow!(why));
     let mut reads = add(&mut spec.capabilities)?;
     if let Some(tenants) = &mut spec.tenants {
         let of_tenants = add(&mut tenants.capabilities)?;
@@ -275,6 +288,7 @@ impl Collected {
             attachments: self.attachments.len(),
             reads,
             reads_from_imports: None,
+            not_granted: Vec::new(),
             denied: self.denied,
             left_out,
             without_rule,
@@ -310,6 +324,7 @@ fn print(suggestion: &Suggestion) {
     for sentence in suggestion.left_out.sentences() {
         say!("# {sentence}.");
     }
+    print_not_granted(&suggestion.not_granted);
     print_without_rule(&suggestion.without_rule);
     match &suggestion.limits_from {
         Some(from) => {
@@ -361,6 +376,18 @@ fn functions(reading: &ReadingFunctions) -> String {
             .map(move |function| format!("{capability}.{function}"))
     });
     joined(functions.collect(), "and")
+}
+
+/// Names functions that may be called where the records did not show it, as in a DEL that is repeated.
+fn print_not_granted(functions: &[Function]) {
+    let names = functions
+        .iter()
+        .map(|one| format!("{}.{}", one.capability, one.function));
+    let names: BTreeSet<String> = names.collect();
+    if !names.is_empty() {
+        let names = joined(names.into_iter().collect(), "and");
+        print_line!("# No record has what it imports beside that, which stays denied: {names}.");
+    }
 }
 
 /// Prints operations that no rule can allow, of which a plugin may have tried very many.

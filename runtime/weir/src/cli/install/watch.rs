@@ -55,7 +55,7 @@ struct Progress<'a> {
     start: Instant,
     /// Whether all was in place once.
     was_whole: bool,
-    told: String,
+    reported: String,
 }
 
 impl<'a> Progress<'a> {
@@ -64,7 +64,7 @@ impl<'a> Progress<'a> {
             arguments,
             start: Instant::now(),
             was_whole: false,
-            told: String::new(),
+            reported: String::new(),
         }
     }
 
@@ -77,7 +77,7 @@ impl<'a> Progress<'a> {
                     say!("all is in place; watching");
                 }
                 self.was_whole = true;
-                self.told.clear();
+                self.reported.clear();
                 Ok(Some(IDLE))
             }
             Ok(State::Waiting(reason)) => self.wait(reason).map(Some),
@@ -104,9 +104,9 @@ impl<'a> Progress<'a> {
 
     /// Prints a message, unless it was the last one.
     fn complain(&mut self, message: String) {
-        if message != self.told {
+        if message != self.reported {
             complain(&message);
-            self.told = message;
+            self.reported = message;
         }
     }
 
@@ -115,7 +115,10 @@ impl<'a> Progress<'a> {
         if self.was_whole || self.arguments.watch {
             Ok(())
         } else {
-            bail!("ended by a signal before all was in place: {}", self.told)
+            bail!(
+                "ended by a signal before all was in place: {}",
+                self.reported
+            )
         }
     }
 }

@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_still_allowed_is_told() {
+    fn what_is_still_allowed_is_shown() {
         let all =
             "sysctl: [{ namespace: host, keys: [net.ipv4.conf.all.rp_filter], verbs: [write] }]";
         let each =
@@ -547,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_not_certain() {
+    fn what_cannot_be_determined_is_not_certain() {
         let halves = "link: [{ namespace: host, names: [\"[a-m]*\", \"[n-z]*\"], verbs: [read] }]";
         let letters = "link: [{ namespace: host, names: [\"[a-z]*\"], verbs: [read] }]";
         let told = possible(halves, letters);

@@ -45,8 +45,8 @@ fn size(size: ByteSize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_grant::rule::sentence;
-    use weir_grant::rule::{RuleFields, rules_of};
+    use weir_grant::field::Texts;
+    use weir_grant::rule::{Bounds, bounds_in_words, rules_of, sentence};
 
     #[test]
     fn a_rule_is_a_sentence() {
@@ -121,10 +121,125 @@ mod tests {
             ),
             (r#"{"ipam": ["host-local"]}"#, "run host-local"),
         ] {
-            let capabilities = serde_json::from_str(grant).expect("a grant");
-            let all = Capability::ALL.into_iter();
-            let rules: Vec<RuleFields> = all.flat_map(|c| rules_of(&capabilities, c)).collect();
-            assert_eq!(rules.iter().map(sentence).collect::<Vec<_>>(), [expected]);
+            assert_eq!(sentences(grant), [expected]);
         }
+    }
+
+    fn sentences(grant: &str) -> Vec<String> {
+        let capabilities = serde_json::from_str(grant).expect("a grant");
+        let all = Capability::ALL.into_iter();
+        let rules = all.flat_map(|c| rules_of(&capabilities, c));
+        rules.map(|rule| sentence(&rule)).collect()
+    }
+
+    /// In every capability whose fields may have a glob, a network or a range.
+    #[test]
+    fn a_sentence_says_what_wildcards_include() {
+        for (grant, expected) in [
+            (
+                r#"{"link": [{"namespace": "host", "names": ["?*"], "verbs": ["read"]}]}"#,
+                "look at interfaces of every kind, hardware included, on the host",
+            ),
+            (
+                r#"{"link": [{"namespace": "host", "kinds": ["veth"], "names": ["{hostInterfaces}", "{ifname}"], "verbs": ["read"]}]}"#,
+                "look at interfaces of kind veth, named {hostInterfaces} (those that `hostInterfaces` of weir's \
+                 configuration lists) or {ifname} (the attachment's interface), on the host",
+            ),
+            (
+                r#"{"neighbour": [{"namespace": "host", "links": ["*"], "verbs": ["read"]}]}"#,
+                "look at entries on every interface, on the host",
+            ),
+            (
+                r#"{"address": [{"namespace": "host", "addresses": ["0.0.0.0/0", "::/0"], "verbs": ["create"]}]}"#,
+                "add addresses within 0.0.0.0/0 (every IPv4 address) or ::/0 (every IPv6 address) of interfaces of \
+                 every kind, hardware included, on the host",
+            ),
+            (
+                r#"{"route": [{"namespace": "host", "destinations": ["0.0.0.0/0"], "verbs": ["create"]}]}"#,
+                "add routes within 0.0.0.0/0 (every IPv4 address, and the default route), on the host",
+            ),
+            (
+                r#"{"policy-rule": [{"namespace": "host", "sources": ["::/0"], "priorities": ["0-4294967295"], "verbs": ["create"]}]}"#,
+                "add policy routing rules with priorities 0-4294967295 (every one) and sources ::/0 (every IPv6 \
+                 address), on the host",
+            ),
+            (
+                r#"{"conntrack": [{"namespace": "host", "protocols": ["udp"], "ports": ["1-65535"]}]}"#,
+                "forget connections of udp to port 1-65535 (every port), on the host",
+            ),
+            (
+                r#"{"firewall": [{"namespace": "host", "hooks": [], "statements": [], "ports": ["0-65535"], "verbs": ["write"]}]}"#,
+                "write its own tables of every family, translating no port of the host but 0-65535 (every port), on \
+                 the host",
+            ),
+            (
+                r#"{"packet": [{"links": ["*"], "remotes": ["1-65535"]}]}"#,
+                "send and receive its own packets with links * (every one) and remotes 1-65535 (every port)",
+            ),
+            (
+                r#"{"firewalld": [{"zones": ["tru*"], "verbs": ["create"]}]}"#,
+                "add addresses in the zones tru* (including `trusted`, which accepts every connection)",
+            ),
+            (
+                r#"{"firewalld": [{"zones": ["b*", "public"], "verbs": ["delete"]}]}"#,
+                "remove addresses in the zones b* (including `block`, which accepts none) or public",
+            ),
+            (
+                r#"{"firewalld": [{"zones": ["*"], "verbs": ["create"]}]}"#,
+                "add addresses in the zones * (including `trusted`, which accepts every connection; `drop` and \
+                 `block`, which accept none)",
+            ),
+            (
+                r#"{"firewalld": [{"sources": ["10.0.0.0/8"], "verbs": ["create"]}]}"#,
+                "add addresses within 10.0.0.0/8 in every zone (including `trusted`, which accepts every \
+                 connection; `drop` and `block`, which accept none)",
+            ),
+            (
+                r#"{"sysctl": [{"namespace": "host", "keys": ["net.ipv4.*"], "verbs": ["write"]}]}"#,
+                "set net.ipv4.* (directly below net.ipv4, including `ip_forward`, `tcp_syncookies` and \
+                 `icmp_echo_ignore_broadcasts`), on the host",
+            ),
+            (
+                r#"{"store": [{"directories": ["/", "{dataDir}"], "verbs": ["read"]}]}"#,
+                "read what is below / (every directory of the host) and {dataDir} (the directory that the node's own \
+                 configuration names)",
+            ),
+            (
+                r#"{"store": [{"files": ["{resolvConf}"], "verbs": ["read"]}]}"#,
+                "read the file {resolvConf} (the one that the node's own configuration names)",
+            ),
+            (
+                r#"{"device": [{"pci": ["*"]}]}"#,
+                "read facts about hardware with pci * (every one)",
+            ),
+        ] {
+            assert_eq!(sentences(grant), [expected], "{grant}");
+        }
+    }
+
+    /// Those of other types are words, names and numbers, which include nothing else.
+    #[test]
+    fn every_field_with_wildcards_says_what_they_include() {
+        const WIDEST: [&str; 6] = ["*", "net.*.*", "0.0.0.0/0", "::/0", "/", "0-65535"];
+        let mut said = 0;
+        for capability in Capability::ALL {
+            let fields = capability.description().map_or(&[][..], |d| d.fields);
+            for field in fields {
+                // No key has one part alone, and priorities are larger numbers.
+                let is_all = |text: &&str| {
+                    WIDEST.contains(text)
+                        && !matches!((field.key, *text), ("keys", "*") | ("priorities", _))
+                };
+                for text in field.examples.iter().copied().filter(is_all) {
+                    let value = Texts::from([text.to_owned()]);
+                    let bounds = Bounds::from([(field.key.to_owned(), value)]);
+                    let words = bounds_in_words(capability, &bounds);
+                    let is_said = words.contains(&format!("{text} ("));
+                    assert!(is_said, "{capability}: {words}");
+                    said += 1;
+                }
+            }
+        }
+        assert!(said > 20, "{said}");
     }
 }

@@ -82,7 +82,7 @@ mod tests {
 
     /// Before links had owners, and before policy rules were called so.
     #[test]
-    fn older_records_are_told_as_well() {
+    fn older_records_are_described_as_well() {
         let link = json!({ "namespace": "container", "index": 2, "name": "eth0", "kind": "veth" });
         let moved = record(
             "link.move",

@@ -91,6 +91,14 @@ fn act(what: &str, request: &Request<Config>, result: &mut AddResult) -> Result<
             (0..1000).for_each(|_| log::info("again", &[]));
             Ok(())
         }
+        "print the same" => {
+            print_the_same();
+            Ok(())
+        }
+        "print the same and trap" => {
+            print_the_same();
+            trap()
+        }
         "look at the same" => {
             (0..1000).for_each(|_| drop(link::get(Namespace::Container, "lo")));
             Ok(())
@@ -102,6 +110,10 @@ fn act(what: &str, request: &Request<Config>, result: &mut AddResult) -> Result<
         "print" => {
             println!("{{\"cniVersion\": \"1.0.0\", \"ips\": []}}");
             eprintln!("written to standard error");
+            Ok(())
+        }
+        "print many lines" => {
+            (0..1000).for_each(|at| println!("line {at}"));
             Ok(())
         }
         "print much" => {
@@ -138,6 +150,14 @@ fn act(what: &str, request: &Request<Config>, result: &mut AddResult) -> Result<
         other => Err(Error::invalid_config(format!(
             "act: \"{other}\" is unknown"
         ))),
+    }
+}
+
+/// In turn on standard output and standard error, which are one.
+fn print_the_same() {
+    for _ in 0..500 {
+        println!("again");
+        eprintln!("again");
     }
 }
 

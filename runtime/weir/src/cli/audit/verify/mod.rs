@@ -190,7 +190,8 @@ fn verify(
         }
         _ => files,
     };
-    let mut scan = Scan::new(&mut wanted);
+    let head = matches!(last, Last::OfHead(_)).then(|| paths.audit_head());
+    let mut scan = Scan::new(&mut wanted, head);
     for (at, path) in files.iter().enumerate() {
         let is_last = at + 1 == files.len();
         scan.file(path, is_last)

@@ -1,10 +1,11 @@
 //! Reading the files line by line: which lines the chain covers, and whether they are as they were written.
 
 use std::fs::File;
-use std::io::{self, BufReader};
-use std::path::Path;
+use std::io::{self, BufReader, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
 
-use weir_gate::chain::{ChainLine, Step, Walk};
+use weir_gate::Head;
+use weir_gate::chain::{ChainLine, Step, Uncovered, Walk};
 
 use super::compare::Wanted;
 use super::line::read_line;
@@ -28,6 +29,8 @@ pub struct Segment {
 /// The files so far.
 pub struct Scan<'a> {
     wanted: &'a mut Wanted,
+    /// The head file, if the last of the files is the one that it is about.
+    head: Option<PathBuf>,
     report: Report,
     segments: Vec<Segment>,
     numbers: Numbers,
@@ -43,10 +46,12 @@ struct Region {
     count: u64,
     /// The time of the first record.
     time: Option<String>,
+    uncovered: Uncovered,
 }
 
 impl Region {
     fn add(&mut self, number: u64, bytes: &[u8]) {
+        self.uncovered.line(bytes);
         if bytes.trim_ascii().is_empty() {
             return;
         }
@@ -71,26 +76,34 @@ impl Region {
 }
 
 impl<'a> Scan<'a> {
-    pub fn new(wanted: &'a mut Wanted) -> Self {
+    pub fn new(wanted: &'a mut Wanted, head: Option<PathBuf>) -> Self {
         Self {
             wanted,
+            head,
             report: Report::default(),
             segments: Vec::new(),
             numbers: Numbers::default(),
         }
     }
 
-    /// Reads a file. In the last one, lines may follow that are not in the chain yet.
+    /// Reads a file. In the last one, a write may be going on.
     pub fn file(&mut self, path: &Path, is_last: bool) -> io::Result<()> {
         let mut reader = BufReader::with_capacity(1 << 16, File::open(path)?);
         let (mut walk, mut region) = (Walk::default(), Region::default());
         let mut file = FileReport::new(path);
         let first_segment = self.segments.len();
         let mut bytes = Vec::new();
+        let (mut offset, mut last_chain_line) = (0, 0);
         self.numbers.file();
         while read_line(&mut reader, &mut bytes)? {
             file.lines += 1;
-            match walk.line(&bytes) {
+            let start = offset;
+            offset += bytes.len() as u64;
+            let step = walk.line(&bytes);
+            if step != Step::Other {
+                last_chain_line = start;
+            }
+            match step {
                 Step::Other => {
                     region.add(file.lines, &bytes);
                     self.numbers.line(&bytes, self.position(path, file.lines));
@@ -104,6 +117,10 @@ impl<'a> Scan<'a> {
                     self.carried(path, line, before, &mut file);
                 }
             }
+        }
+        let is_open = is_last && region.uncovered.is_added();
+        if is_open && self.is_covered_now(&mut reader, last_chain_line)? {
+            region = Region::default();
         }
         self.end(path, region, is_last, &mut file, first_segment);
         self.report.files.push(file);
@@ -192,7 +209,8 @@ impl<'a> Scan<'a> {
             What::Uncovered,
             after,
             region.lines(path),
-            "not covered by the chain: added by something other than weir, or left by a write that was interrupted"
+            "not covered by the chain: added by something other than weir, or left by a write that was interrupted \
+             just between two lines"
                 .into(),
         ));
     }
@@ -211,18 +229,30 @@ impl<'a> Scan<'a> {
         file.chained.last = self.segments[first..]
             .last()
             .map(|segment| segment.last.chained);
-        if region.count == 0 {
-            return;
-        }
-        if self.segments.len() == first || !is_last {
+        if self.segments.is_empty() || !region.uncovered.is_of_interrupted_write() {
             return self.before(path, region, true, file);
         }
+        let covered = if is_last {
+            "; the next record's chain line covers them"
+        } else {
+            ""
+        };
         self.report.remarks.push(format!(
-            "`{}`: {} after the last chain line, of a write that was interrupted or is going on; \
-             the next record's chain line covers them",
+            "`{}`: {} after the last chain line, of a write that was interrupted or is going on{covered}",
             path.display(),
             counted(region.count, "line"),
         ));
+    }
+
+    /// Whether a chain line covers what follows the one at an offset, once a write that is going on has ended.
+    fn is_covered_now(&self, file: &mut BufReader<File>, offset: u64) -> io::Result<bool> {
+        let Some(head) = &self.head else {
+            return Ok(false);
+        };
+        let next = Head::while_nothing_is_written(head, || next_chain_line(file, offset));
+        // A head file that cannot be locked is another finding.
+        let next = next.unwrap_or(Ok(None))?;
+        Ok(matches!(next, Some(Step::Next { intact: true, .. })))
     }
 
     /// Returns the report on each file, and the parts of the chain that they have, in their order.
@@ -234,6 +264,16 @@ impl<'a> Scan<'a> {
         }
         (self.report, self.segments)
     }
+}
+
+/// The chain line after the one at an offset.
+fn next_chain_line(file: &mut BufReader<File>, offset: u64) -> io::Result<Option<Step>> {
+    file.seek(SeekFrom::Start(offset))?;
+    let (mut walk, mut bytes, mut steps) = (Walk::default(), Vec::new(), Vec::new());
+    while steps.len() < 2 && read_line(file, &mut bytes)? {
+        steps.extend(Some(walk.line(&bytes)).filter(|step| *step != Step::Other));
+    }
+    Ok(steps.into_iter().nth(1))
 }
 
 /// The time with which a record begins.

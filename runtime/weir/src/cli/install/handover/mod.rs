@@ -52,7 +52,7 @@ pub struct Handover<'a> {
     successors: BTreeMap<String, Rc<Successor>>,
     done: Vec<Item>,
     /// The last complaint.
-    told: Option<String>,
+    reported: Option<String>,
 }
 
 /// What one plugin made for one attachment.
@@ -85,7 +85,7 @@ impl<'a> Handover<'a> {
             kernel: Kernel::new(paths),
             successors: BTreeMap::new(),
             done: Vec::new(),
-            told: None,
+            reported: None,
         }
     }
 
@@ -183,10 +183,10 @@ impl<'a> Handover<'a> {
                  (`kubectl drain`), or give --force to leave their elements in weir's tables"
             );
         }
-        let told = format!("not handed over, and left in weir's tables:\n  {list}");
-        if self.told.as_ref() != Some(&told) {
-            complain(&told);
-            self.told = Some(told);
+        let reported = format!("not handed over, and left in weir's tables:\n  {list}");
+        if self.reported.as_ref() != Some(&reported) {
+            complain(&reported);
+            self.reported = Some(reported);
         }
         Ok(())
     }

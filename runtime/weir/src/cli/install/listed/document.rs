@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         let uri = "uri: \"oci://r.example/labels:1\"";
         for (entries, why) in [
             (format!("{{ name: labels, {uri} }}"), "digest"),

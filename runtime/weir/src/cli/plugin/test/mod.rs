@@ -10,7 +10,6 @@ mod plan;
 mod record;
 mod scene;
 mod settings;
-mod shorten;
 mod steps;
 mod suggest;
 #[cfg(test)]

@@ -46,19 +46,27 @@ impl Line {
     pub fn in_one_line(&self) -> String {
         let fields = self.fields.values().filter_map(Value::as_str);
         let texts = [self.message.as_str()].into_iter().chain(fields);
-        let lines = texts.flat_map(|text| text.split("\\n"));
+        let lines = texts.flat_map(unescaped_lines);
         let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
         words.join(" ")
     }
 
-    pub fn sentence(&self) -> String {
-        let fields = if self.fields.is_empty() {
-            String::new()
-        } else {
-            format!(" ({})", arguments(&Value::Object(self.fields.clone())))
-        };
-        format!("log     {}: {}{fields}", self.level, self.message)
+    /// Returns a sentence for each line of the message; the last has the fields.
+    pub fn sentences(&self) -> Vec<String> {
+        let lines = unescaped_lines(&self.message);
+        let mut sentences: Vec<String> = lines
+            .map(|line| format!("log     {}: {line}", self.level))
+            .collect();
+        if let Some(last) = sentences.last_mut().filter(|_| !self.fields.is_empty()) {
+            *last += &format!(" ({})", arguments(&Value::Object(self.fields.clone())));
+        }
+        sentences
     }
+}
+
+/// The lines of a text in which weir has escaped their ends.
+pub fn unescaped_lines(text: &str) -> impl Iterator<Item = &str> {
+    text.split("\\n")
 }
 
 /// The two logs of a node, read as they grow.

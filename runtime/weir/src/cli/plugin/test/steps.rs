@@ -7,6 +7,7 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::Value;
 use weir_cni::{AddResult, Code, Command, Error, NetworkConfigList};
+use weir_host::shorten_loops;
 use weir_kernel::without_permit::set_loopback_up;
 use weir_network::{Attachment, Network};
 use weir_sandbox::{Inspection, Sandbox};
@@ -14,9 +15,8 @@ use weir_sandbox::{Inspection, Sandbox};
 use super::attached::Attached;
 use super::node_state::{Changes, NodeState};
 use super::plan::Plan;
-use super::record::{Line, Logs, sentence};
+use super::record::{Line, Logs, sentence, unescaped_lines};
 use super::scene::Scene;
-use super::shorten::shorten;
 use super::would_allow::{InForce, WouldAllow};
 use crate::cli::output::{print_line, print_list, say, show};
 use crate::cli::record::{Record, Verdict};
@@ -294,15 +294,16 @@ impl Step {
         // Before what the plugin did, and what was undone of that.
         if let Some(error) = &self.error {
             say!("    error {}: {}", error.code, error.msg);
-            for line in error.details.lines() {
+            let lines = error.details.lines().flat_map(unescaped_lines);
+            for line in shorten_loops(&Vec::from_iter(lines)) {
                 say!("        {line}");
             }
         }
         let is_shown = |line: &&Line| all || line.is_of(plugin) && !self.is_in_error(line);
         let log = self.log.iter().filter(is_shown);
         let mut lines = self.operation_lines(plugin, all);
-        lines.extend(log.map(Line::sentence));
-        for line in shorten(&lines) {
+        lines.extend(log.flat_map(Line::sentences));
+        for line in shorten_loops(&lines) {
             say!("    {line}");
         }
         if self.only_looks() {

@@ -327,7 +327,7 @@ fn codes_of(spec: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn networks_and_limits_that_let_nothing_run_are_told() {
+fn networks_and_limits_that_let_nothing_run_get_a_remark() {
     for (spec, expected) in [
         ("networks: []", "no-network"),
         ("networks: [\"{network}\"]", "no-effect"),
@@ -378,7 +378,7 @@ fn a_plugin_from_elsewhere_is_for_some_networks() {
 }
 
 #[test]
-fn routes_are_told_that_overlap_subnets_of_other_networks() {
+fn routes_that_overlap_subnets_of_other_networks_get_a_remark() {
     let subnet =
         |network: &str, subnet: &str| (network.to_owned(), subnet.parse().expect("a subnet"));
     let subnets = [

@@ -193,9 +193,9 @@ fn not_met(
 fn still_not_met(
     suggested: &Capabilities,
     needs: &[(Need, &Invocation)],
-    told: &BTreeSet<WithoutRule>,
+    known: &BTreeSet<WithoutRule>,
 ) -> Vec<WithoutRule> {
-    let told: BTreeSet<&str> = told.iter().map(|one| one.need.as_str()).collect();
+    let known: BTreeSet<&str> = known.iter().map(|one| one.need.as_str()).collect();
     let not_met = needs
         .iter()
         .filter(|(need, invocation)| !need.is_met(suggested, invocation))
@@ -204,6 +204,6 @@ fn still_not_met(
             because: "the rule that was written for it does not allow it".to_owned(),
         });
     not_met
-        .filter(|one| !told.contains(one.need.as_str()))
+        .filter(|one| !known.contains(one.need.as_str()))
         .collect()
 }

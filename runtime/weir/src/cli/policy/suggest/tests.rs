@@ -463,7 +463,7 @@ fn the_closest_networks_become_one() {
 
 /// A plugin may have asked for it to keep the rest from being looked at.
 #[test]
-fn what_no_rule_can_allow_is_told_and_the_rest_suggested() {
+fn what_no_rule_can_allow_is_reported_and_the_rest_suggested() {
     let all = of(
         "one",
         &[

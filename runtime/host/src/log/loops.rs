@@ -1,15 +1,15 @@
-//! A plugin that loops prints and does the same again and again: the lines of a loop are shown once.
+//! A plugin that loops prints and does the same again and again: the lines of a loop are shown and logged once.
 
 /// The most lines of a loop that are recognised.
 const LONGEST: usize = 8;
 
 /// Leaves out lines that repeat those before them more than once, and says how many.
-pub fn shorten(lines: &[String]) -> Vec<String> {
+pub fn shorten_loops<T: AsRef<str> + PartialEq>(lines: &[T]) -> Vec<String> {
     let mut shown = Vec::new();
     let mut rest = lines;
     while !rest.is_empty() {
         let (body, times) = repeated(rest);
-        shown.extend_from_slice(&rest[..body]);
+        shown.extend(rest[..body].iter().map(|line| line.as_ref().to_owned()));
         match (body, times) {
             (_, 1) => {}
             (1, _) => shown.push(format!("… {} more", times - 1)),
@@ -20,9 +20,15 @@ pub fn shorten(lines: &[String]) -> Vec<String> {
     shown
 }
 
+/// Shortens the loops of a text.
+pub fn shorten_loops_of(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    shorten_loops(&lines).join("\n")
+}
+
 /// The number of lines that are repeated from the first one on, and how many times they are there; 1 and 1 if they are not
 /// repeated more than once.
-fn repeated(lines: &[String]) -> (usize, usize) {
+fn repeated<T: PartialEq>(lines: &[T]) -> (usize, usize) {
     let most = LONGEST.min(lines.len());
     let loops = (1..=most).map(|body| {
         let first = &lines[..body];
@@ -39,7 +45,7 @@ mod tests {
 
     fn shortened(text: &str) -> String {
         let lines: Vec<String> = text.chars().map(String::from).collect();
-        shorten(&lines).join("|")
+        shorten_loops(&lines).join("|")
     }
 
     #[test]
@@ -56,8 +62,8 @@ mod tests {
         ] {
             assert_eq!(shortened(lines), expected, "{lines}");
         }
-        let thousand = vec!["same".to_owned(); 1000];
-        assert_eq!(shorten(&thousand), ["same", "… 999 more"]);
+        let thousand = "same\n".repeat(1000);
+        assert_eq!(shorten_loops_of(&thousand), "same\n… 999 more");
     }
 
     #[test]
