@@ -122,12 +122,11 @@ fn replayed(record: &Value, capabilities: &Capabilities) -> Result<Option<Used>,
     }
     let used = Used {
         operation: operation_names::recorded(&name, arguments)?,
-        invocation: Invocation {
-            container_id: text(record, "container_id"),
-            ifname: text(record, "ifname"),
-            network: text(record, "network"),
-            ..Invocation::default()
-        },
+        invocation: Invocation::new(
+            text(record, "container_id"),
+            text(record, "ifname"),
+            text(record, "network"),
+        ),
         rules: serde_json::from_value(record["rules"].clone()).unwrap_or_default(),
     };
     // The binary that ran has the grant of the sources, or nothing here is worth anything.

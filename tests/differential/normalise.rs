@@ -43,11 +43,11 @@ impl Roles {
     fn of(snapshot: &Snapshot) -> Self {
         let mut roles = BTreeMap::new();
         for (number, container) in snapshot.containers.iter().enumerate() {
-            for interface in &container.links {
+            for interface in &container.shown.links {
                 let is_port = |link: &&Value| {
                     interface["link_index"].is_u64() && link["ifindex"] == interface["link_index"]
                 };
-                let port = snapshot.host.links.iter().find(is_port);
+                let port = snapshot.host.shown.links.iter().find(is_port);
                 if let Some(name) = port.and_then(|port| port["ifname"].as_str()) {
                     let interface = interface["ifname"].as_str().unwrap_or_default();
                     let role = format!("{{port of {interface} of container {}}}", number + 1);
@@ -81,7 +81,7 @@ pub fn snapshot(snapshot: &Snapshot, requested: &str) -> Value {
 }
 
 fn space(space: &Space, roles: &Roles, requested: &str) -> Value {
-    let links = space.links.iter().map(|link| {
+    let links = space.shown.links.iter().map(|link| {
         let name = roles.of_name(link["ifname"].as_str().unwrap_or_default());
         let mut normal = without_chance(link, roles);
         normal["address"] = json!(mac_role(link, requested));
@@ -94,13 +94,14 @@ fn space(space: &Space, roles: &Roles, requested: &str) -> Value {
     });
     // The kernel's order follows indices, and neighbours that the kernel learns by itself come and go.
     let permanent = space
+        .shown
         .neighbours
         .iter()
         .filter(|neighbour| is_permanent(neighbour));
     json!({
         "links": links.collect::<Map<_, _>>(),
-        "routes": sorted(space.routes.iter().map(|route| intended_on_link(without_chance(route, roles)))),
-        "rules": sorted(space.rules.iter().map(|rule| without_chance(rule, roles))),
+        "routes": sorted(space.shown.routes.iter().map(|route| intended_on_link(without_chance(route, roles)))),
+        "rules": sorted(space.shown.rules.iter().map(|rule| without_chance(rule, roles))),
         "neighbours": sorted(permanent.map(|neighbour| without_chance(neighbour, roles))),
         "parameters": parameters(space, roles),
     })
@@ -410,6 +411,7 @@ pub fn intended_nothing_left_after_failure(sides: &[Side; 2], now: &[Snapshot; 2
 /// The names of links that only the first has, whose names are not of chance.
 fn only_of_the_first<'s>(first: &'s Space, second: &Space) -> Vec<&'s str> {
     let names = first
+        .shown
         .links
         .iter()
         .filter_map(|link| link["ifname"].as_str());

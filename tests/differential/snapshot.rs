@@ -15,13 +15,9 @@ use weir_kit::shown::Shown;
 
 use crate::side::Side;
 
-/// One network namespace, as `ip -j -d` tells it.
+/// One network namespace.
 pub struct Space {
-    /// Links with their addresses.
-    pub links: Vec<Value>,
-    pub routes: Vec<Value>,
-    pub rules: Vec<Value>,
-    pub neighbours: Vec<Value>,
+    pub shown: Shown,
     pub parameters: Parameters,
 }
 
@@ -54,9 +50,17 @@ impl Snapshot {
     pub fn take(side: &Side) -> Result<Self> {
         let containers = side.containers.iter();
         Ok(Self {
-            host: Space::of(side.node.shown()?, side.node.inside(parameters)?),
+            host: Space {
+                shown: side.node.shown()?,
+                parameters: side.node.inside(parameters)?,
+            },
             containers: containers
-                .map(|c| Ok(Space::of(c.shown()?, c.inside(parameters)?)))
+                .map(|c| {
+                    Ok(Space {
+                        shown: c.shown()?,
+                        parameters: c.inside(parameters)?,
+                    })
+                })
                 .collect::<Result<_>>()?,
             files: files(side.node.root())?,
         })
@@ -64,19 +68,9 @@ impl Snapshot {
 }
 
 impl Space {
-    fn of(shown: Shown, parameters: Parameters) -> Self {
-        Self {
-            links: shown.links,
-            routes: shown.routes,
-            rules: shown.rules,
-            neighbours: shown.neighbours,
-            parameters,
-        }
-    }
-
     /// The link of this name.
     pub fn link(&self, name: &str) -> Option<&Value> {
-        self.links.iter().find(|link| link["ifname"] == name)
+        self.shown.links.iter().find(|link| link["ifname"] == name)
     }
 }
 

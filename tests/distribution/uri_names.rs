@@ -196,9 +196,7 @@ fn the_policy_decides_as_for_any_plugin() -> Result<()> {
     assert_eq!(fetched["trusted"]["pinned"]["by"], "--digest");
 
     // An update is let in by the policy as well.
-    fixture
-        .web
-        .put("/labels.wasm", &other(&fs::read(component("labels"))?));
+    fixture.publish_version(2)?;
     assert_contains(
         &fixture.refused(&["--update"])?,
         &["stays as it is", "not signed"],

@@ -36,6 +36,22 @@ impl UriFixture {
         Ok((fixture, uri))
     }
 
+    /// The same, with what the first fetch of it says.
+    pub fn fetched() -> Result<(Self, String, Value)> {
+        let (fixture, uri) = Self::with_labels()?;
+        let first = fixture.fetch(&[])?;
+        fixture.web.requested_paths();
+        Ok((fixture, uri, first))
+    }
+
+    /// Puts a version of `labels` on the server: all do what the first does, and each has another digest.
+    pub fn publish_version(&self, number: usize) -> Result<()> {
+        let first = fs::read(component("labels"))?;
+        let version = (1..number).fold(first, |bytes, _| other(&bytes));
+        self.web.put("/labels.wasm", &version);
+        Ok(())
+    }
+
     /// Puts a component on the server. Returns its URL.
     pub fn publish(&self, plugin: &str) -> Result<String> {
         let path = format!("/{plugin}.wasm");
@@ -235,11 +251,8 @@ fn a_network_of_weirs_configuration_names_it_by_aci() -> Result<()> {
 
 #[test]
 fn what_was_fetched_stays_until_it_is_updated() -> Result<()> {
-    let (fixture, uri) = UriFixture::with_labels()?;
-    let first = fixture.fetch(&[])?;
-    fixture.web.requested_paths();
-    let bytes = fs::read(component("labels"))?;
-    fixture.web.put("/labels.wasm", &other(&bytes));
+    let (fixture, uri, first) = UriFixture::fetched()?;
+    fixture.publish_version(2)?;
 
     // Nothing is asked for.
     let kept = fixture.fetch(&[])?;
@@ -278,9 +291,7 @@ fn what_was_fetched_stays_until_it_is_updated() -> Result<()> {
 /// The component is asked for again only if it is not whole, and must be the same.
 #[test]
 fn what_is_damaged_is_repaired_with_the_same_component() -> Result<()> {
-    let (fixture, _) = UriFixture::with_labels()?;
-    let first = fixture.fetch(&[])?;
-    fixture.web.requested_paths();
+    let (fixture, _, first) = UriFixture::fetched()?;
     let damage = |file: &str| -> Result<()> {
         let file = fixture.node.installed("labels").join(file);
         let mut bytes = fs::read(&file)?;
@@ -298,12 +309,11 @@ fn what_is_damaged_is_repaired_with_the_same_component() -> Result<()> {
     );
 
     damage("component.wasm")?;
-    let bytes = fs::read(component("labels"))?;
-    fixture.web.put("/labels.wasm", &other(&bytes));
+    fixture.publish_version(2)?;
     let said = fixture.refused(&[])?;
     let pinned = first["digest"].as_str().context("a digest")?;
     assert_contains(&said, &["stays as it is", pinned, "--update"]);
-    fixture.web.put("/labels.wasm", &bytes);
+    fixture.publish_version(1)?;
     assert_eq!(fixture.fetch(&[])?["state"], "repaired");
     fixture.node.exits(&["plugin", "list"], 0)?;
     Ok(())

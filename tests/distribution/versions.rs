@@ -9,7 +9,7 @@ use weir_kit::guest::granted;
 use weir_kit::{Container, Node, assert_contains, component};
 
 use crate::text;
-use crate::uris::{UriFixture, other};
+use crate::uris::UriFixture;
 
 /// The digests under which `labels` ran this command, as the audit log has them.
 fn ran(node: &Node, command: &str) -> Vec<String> {
@@ -28,6 +28,13 @@ fn grant(node: &Node, file: &str, fetched: &Value) -> Result<String> {
     let grant = granted("labels", digest)?.replacen("name: labels", &format!("name: {file}"), 1);
     node.put_grant(format!("{file}.yaml"), &grant)?;
     Ok(digest.to_owned())
+}
+
+/// A node with the first version, for which there is a grant in this file, and the version's digest.
+fn granted_as(file: &str) -> Result<(UriFixture, String)> {
+    let (fixture, _, first) = UriFixture::fetched()?;
+    let digest = grant(&fixture.node, file, &first)?;
+    Ok((fixture, digest))
 }
 
 fn attach(node: &Node, command: &str, container: &Container, status: i32) -> Result<String> {
@@ -76,14 +83,12 @@ fn check_listed(node: &Node, old: &str, new: &str) -> Result<()> {
 
 #[test]
 fn an_attachment_is_detached_by_the_version_that_made_it() -> Result<()> {
-    let (fixture, _) = UriFixture::with_labels()?;
+    let (fixture, old) = granted_as("b-old")?;
     let node = &fixture.node;
-    let old = grant(node, "b-old", &fixture.fetch(&[])?)?;
     let [before, after] = [node.container()?, node.container()?];
     attach(node, "add", &before, 0)?;
 
-    let bytes = fs::read(component("labels"))?;
-    fixture.web.put("/labels.wasm", &other(&bytes));
+    fixture.publish_version(2)?;
     let new = grant(node, "a-new", &fixture.fetch(&["--update"])?)?;
     assert_ne!(old, new);
     assert_eq!(kept(node), 1);
@@ -97,7 +102,7 @@ fn an_attachment_is_detached_by_the_version_that_made_it() -> Result<()> {
     attach(node, "del", &after, 0)?;
     assert_eq!(ran(node, "DEL"), [&old[..], &new]);
     // Nothing is left that another installation would have to keep.
-    fixture.web.put("/labels.wasm", &other(&other(&bytes)));
+    fixture.publish_version(3)?;
     fixture.fetch(&["--update"])?;
     assert_eq!(kept(node), 0);
     Ok(())
@@ -106,13 +111,11 @@ fn an_attachment_is_detached_by_the_version_that_made_it() -> Result<()> {
 /// A version that may not run any more does not, not even to clean up: the one in its place does.
 #[test]
 fn a_kept_version_runs_under_a_grant_of_its_own_alone() -> Result<()> {
-    let (fixture, _) = UriFixture::with_labels()?;
+    let (fixture, _) = granted_as("b-old")?;
     let node = &fixture.node;
-    grant(node, "b-old", &fixture.fetch(&[])?)?;
     let container = node.container()?;
     attach(node, "add", &container, 0)?;
-    let bytes = fs::read(component("labels"))?;
-    fixture.web.put("/labels.wasm", &other(&bytes));
+    fixture.publish_version(2)?;
     let new = grant(node, "a-new", &fixture.fetch(&["--update"])?)?;
     fs::remove_file(node.grants().join("b-old.yaml"))?;
     attach(node, "del", &container, 0)?;
@@ -128,8 +131,7 @@ fn an_update_on_a_full_disk_leaves_the_old_version() -> Result<()> {
     let plugins = node.root().join("var/lib/weir/plugins");
     on_small_disk(plugins.clone(), "size=8m,mode=755", || {
         let old = grant(node, "old", &fixture.fetch(&[])?)?;
-        let bytes = fs::read(component("labels"))?;
-        fixture.web.put("/labels.wasm", &other(&bytes));
+        fixture.publish_version(2)?;
         let ballast = plugins.join(".ballast");
         fs::write(&ballast, vec![0; 8 << 20]).expect_err("the disk is full");
         let said = fixture.refused(&["--update"])?;
@@ -152,14 +154,12 @@ fn an_update_on_a_full_disk_leaves_the_old_version() -> Result<()> {
 /// A kill after the exchange leaves the replaced version where the next installation finds it.
 #[test]
 fn a_kill_does_not_lose_a_version_that_is_needed() -> Result<()> {
-    let (fixture, _) = UriFixture::with_labels()?;
+    let (fixture, old) = granted_as("b-old")?;
     let node = &fixture.node;
-    let old = grant(node, "b-old", &fixture.fetch(&[])?)?;
     let container = node.container()?;
     attach(node, "add", &container, 0)?;
     let plugins = node.root().join("var/lib/weir/plugins");
-    let bytes = fs::read(component("labels"))?;
-    fixture.web.put("/labels.wasm", &other(&bytes));
+    fixture.publish_version(2)?;
     fixture.fetch(&["--update"])?;
     let kept_as = fs::read_dir(plugins.join(".kept"))?
         .next()
@@ -176,12 +176,12 @@ fn a_kill_does_not_lose_a_version_that_is_needed() -> Result<()> {
     let next = fixture.fetch(&[])?;
     grant(node, "a-new", &next)?;
     attach(node, "add", &container, 0)?;
-    fixture.web.put("/labels.wasm", &other(&other(&bytes)));
+    fixture.publish_version(3)?;
     let newest = fixture.fetch(&["--update"])?;
     grant(node, "0-newest", &newest)?;
     assert_eq!(kept(node), 1);
     node.exits(&["net", "gc", "named"], 0)?;
-    fixture.web.put("/labels.wasm", &bytes);
+    fixture.publish_version(1)?;
     fixture.fetch(&["--update"])?;
     assert_eq!(kept(node), 0);
     Ok(())

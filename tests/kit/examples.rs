@@ -80,19 +80,63 @@ pub fn operations(
 
 /// An operation of a capability; none where the fields that were chosen do not go together.
 pub fn operation(chance: &mut dyn Chance, capability: Capability) -> Option<Box<dyn Query>> {
+    let (known, given) = named(chance, capability)?;
+    by_name(known.query_name, &given).ok()
+}
+
+/// An operation of a capability, and all that differ from it in one field or in what is done.
+pub fn one_field_away(
+    chance: &mut dyn Chance,
+    capability: Capability,
+) -> Option<(Box<dyn Query>, Vec<Box<dyn Query>>)> {
+    let (known, given) = named(chance, capability)?;
+    let operation = by_name(known.query_name, &given).ok()?;
+    let without = |name: &str| -> Given {
+        let others = given.iter().filter(|(other, _)| other != name);
+        others.cloned().collect()
+    };
+    let mut away = Vec::new();
+    for field in known.fields {
+        let others = without(field.name);
+        let with = |value: &&str| {
+            let field = (field.name.to_owned(), (*value).to_owned());
+            others.iter().cloned().chain([field]).collect()
+        };
+        away.extend(
+            values_of(field)
+                .iter()
+                .map(with)
+                .map(|given: Given| (known, given)),
+        );
+        away.push((known, others));
+    }
+    for other in operation_names::of(capability) {
+        let has = |(name, _): &&(String, String)| other.fields.iter().any(|f| f.name == name);
+        away.push((other, given.iter().filter(has).cloned().collect()));
+    }
+    let away = away.iter();
+    let away = away.filter_map(|(known, given)| by_name(known.query_name, given).ok());
+    Some((operation, away.collect()))
+}
+
+/// The fields of an operation, by name.
+type Given = Vec<(String, String)>;
+
+fn named(chance: &mut dyn Chance, capability: Capability) -> Option<(&'static Known, Given)> {
     let known: Vec<&Known> = operation_names::of(capability).collect();
     let known = known.get(chance.below(known.len()))?;
     let mut given = Vec::new();
     for field in known.fields {
         if field.required || chance.below(2) == 0 {
-            given.push((field.name.to_owned(), value(chance, field)));
+            let value = one_of(chance, values_of(field));
+            given.push((field.name.to_owned(), value.to_owned()));
         }
     }
-    by_name(known.query_name, &given).ok()
+    Some((known, given))
 }
 
-fn value(chance: &mut dyn Chance, field: &Field) -> String {
-    let words: &[&str] = match field.kind {
+fn values_of(field: &Field) -> &'static [&'static str] {
+    match field.kind {
         Kind::OneOf(words) => words,
         Kind::Number => &["53", "100", "254", "2048", "30001"],
         Kind::Flag => &["true", "false"],
@@ -106,8 +150,7 @@ fn value(chance: &mut dyn Chance, field: &Field) -> String {
         Kind::Network => &["10.1.2.3/16", "10.1.2.3/32", "0.0.0.0/0", "fd00::1/64"],
         Kind::List | Kind::ListOf(_) | Kind::Addresses => list(field.name),
         Kind::Text => text(field.name),
-    };
-    one_of(chance, words).to_owned()
+    }
 }
 
 fn list(name: &str) -> &'static [&'static str] {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 use tempfile::TempDir;
-use weir_kit::failure;
+use weir_kit::{assert_contains, failure};
 
 use super::{run, weir};
 
@@ -96,12 +96,9 @@ fn zsh_completes_commands_and_options() -> Result<()> {
         run(&mut zsh, "zsh")
     };
     let completed = zsh("weir plugin ad")?;
-    assert!(completed.contains("[weir plugin add ]"), "{completed:?}");
+    assert_contains(&completed, &["[weir plugin add ]"]);
     let completed = zsh("weir plugin add --allow")?;
-    assert!(
-        completed.contains("[weir plugin add --allow-downgrade ]"),
-        "{completed:?}"
-    );
+    assert_contains(&completed, &["[weir plugin add --allow-downgrade ]"]);
     Ok(())
 }
 

@@ -35,12 +35,7 @@ impl Subject {
 
     /// Returns the values of a grant's placeholders, without those of the node's configuration.
     pub fn invocation(&self) -> Invocation {
-        Invocation {
-            container_id: self.container_id.clone(),
-            ifname: self.ifname.clone(),
-            network: self.granted_as().to_owned(),
-            ..Invocation::default()
-        }
+        Invocation::new(&self.container_id, &self.ifname, self.granted_as())
     }
 
     /// Returns the members that every line of weir's log has for the invocation.

@@ -127,7 +127,7 @@ fn included(zones: &str) -> Option<String> {
     let has = |zone: &&str| is_glob(zones) && globs_meet(zones, zone);
     let trusted = Some(TRUSTED).filter(has);
     let trusted = trusted.map(|zone| format!("`{zone}`, which accepts every connection"));
-    let closed = quoted(CLOSED.iter().filter(|zone| has(*zone)));
+    let closed = quoted(CLOSED.iter().filter(|zone| has(zone)));
     let closed = (!closed.is_empty()).then(|| {
         let accept = if closed.len() == 1 {
             "accepts"

@@ -12,3 +12,19 @@ pub struct Invocation {
     /// The interfaces of the host that networks may use.
     pub host_interfaces: HostInterfaces,
 }
+
+impl Invocation {
+    /// Makes one without interfaces of the host.
+    pub fn new(
+        container_id: impl Into<String>,
+        ifname: impl Into<String>,
+        network: impl Into<String>,
+    ) -> Self {
+        Self {
+            container_id: container_id.into(),
+            ifname: ifname.into(),
+            network: network.into(),
+            host_interfaces: HostInterfaces::default(),
+        }
+    }
+}

@@ -40,12 +40,7 @@ mod tests {
 
     #[test]
     fn what_is_the_attachments_is_the_networks_and_not_the_other_way_round() {
-        let invocation = Invocation {
-            container_id: "5f3c".to_owned(),
-            ifname: "net1".to_owned(),
-            network: "team/net".to_owned(),
-            ..Invocation::default()
-        };
+        let invocation = Invocation::new("5f3c", "net1", "team/net");
         for (mark, of_network, of_attachment) in [
             ("team/net 5f3c net1", true, true),
             // From before definitions were known by their namespace.

@@ -18,6 +18,7 @@ use super::host_interfaces::HOST_INTERFACES;
 use super::invocation::Invocation;
 pub(crate) use element::{Element, elements};
 pub use meet::globs_meet;
+pub(crate) use meet::keys_meet;
 
 /// A glob (`*`, `?`, `[a-z]`) in which `{ifname}`, `{network}` and `{containerid}` stand for this
 /// invocation's values, taken literally; or [`HOST_INTERFACES`], for the host's interfaces that networks may use.
@@ -148,18 +149,24 @@ pub fn glob_covers(wide: &str, narrow: &str) -> bool {
 
 /// Whether a glob of networks covers all that another covers: in each part, as no wildcard matches a slash.
 pub fn network_covers(wide: &str, narrow: &str) -> bool {
-    let (wide, narrow): (Vec<&str>, Vec<&str>) =
-        (wide.split('/').collect(), narrow.split('/').collect());
-    let mut parts = wide.iter().zip(&narrow);
-    wide.len() == narrow.len() && parts.all(|(wide, narrow)| glob_covers(wide, narrow))
+    each_part(wide, narrow, '/', glob_covers)
 }
 
 /// Whether two globs of networks cover one in common.
 pub fn networks_meet(one: &str, other: &str) -> bool {
-    let (one, other): (Vec<&str>, Vec<&str>) =
-        (one.split('/').collect(), other.split('/').collect());
-    let mut parts = one.iter().zip(&other);
-    one.len() == other.len() && parts.all(|(one, other)| globs_meet(one, other))
+    each_part(one, other, '/', globs_meet)
+}
+
+/// Whether a glob of keys covers all that another covers: in each segment, as no wildcard matches a dot.
+pub(crate) fn key_covers(wide: &str, narrow: &str) -> bool {
+    each_part(wide, narrow, '.', glob_covers)
+}
+
+/// Whether two texts have as many parts, and something holds for each of one and that of the other.
+fn each_part(one: &str, other: &str, separator: char, holds: fn(&str, &str) -> bool) -> bool {
+    let parts = |text| str::split(text, separator);
+    let mut both = parts(one).zip(parts(other));
+    parts(one).count() == parts(other).count() && both.all(|(one, other)| holds(one, other))
 }
 
 fn matches_glob(pattern: &str, value: &str) -> bool {

@@ -1,17 +1,17 @@
 //! Capability `address`: from the contract to the gate and the kernel.
 
 use weir_grant::address;
-use weir_kernel::{Broker, Result};
+use weir_kernel::Result;
 
 use super::bindings::weir::cni::address::{Address, Host as Contract, NewAddress};
 use super::bindings::weir::cni::types::{IpFamily, IpNetwork, LinkReference, Namespace};
 use super::convert::{each, network, same_fields};
-use super::facts::{identify, overlap};
+use super::view::View;
 
-impl Contract for Broker {
+impl Contract for View<'_, address::AddressRule> {
     fn add(&mut self, namespace: Namespace, link: LinkReference, new: NewAddress) -> Result<()> {
         let mut operation = address::Add {
-            link: identify(self, namespace, &link)?,
+            link: self.identify(namespace, &link)?,
             address: network(new.address)?,
             peer: new.peer.map(Into::into),
             broadcast: new.broadcast.map(Into::into),
@@ -19,7 +19,7 @@ impl Contract for Broker {
             no_prefix_route: new.no_prefix_route,
             overlap: None,
         };
-        operation.overlap = overlap(self, namespace, operation.address)?;
+        operation.overlap = self.overlap(namespace, operation.address)?;
         self.perform(operation)
     }
 
@@ -30,7 +30,7 @@ impl Contract for Broker {
         address: IpNetwork,
     ) -> Result<()> {
         let operation = address::Delete {
-            link: identify(self, namespace, &link)?,
+            link: self.identify(namespace, &link)?,
             address: network(address)?,
         };
         self.perform(operation)
@@ -43,7 +43,7 @@ impl Contract for Broker {
         family: Option<IpFamily>,
     ) -> Result<Vec<Address>> {
         let operation = address::List {
-            link: identify(self, namespace, &link)?,
+            link: self.identify(namespace, &link)?,
             family: family.map(Into::into),
         };
         self.perform(operation).map(each)
@@ -51,7 +51,7 @@ impl Contract for Broker {
 
     fn settle(&mut self, namespace: Namespace, link: LinkReference, timeout: u32) -> Result<()> {
         let operation = address::Settle {
-            link: identify(self, namespace, &link)?,
+            link: self.identify(namespace, &link)?,
             timeout_ms: timeout,
         };
         self.perform(operation)

@@ -1,12 +1,13 @@
 //! Capability `conntrack`: from the contract to the gate and the kernel.
 
 use weir_grant::conntrack::{self, Protocol};
-use weir_kernel::{Broker, Error, Result};
+use weir_kernel::{Error, Result};
 
 use super::bindings::weir::cni::conntrack::{Filter, Host as Contract};
 use super::bindings::weir::cni::types::Namespace;
+use super::view::View;
 
-impl Contract for Broker {
+impl Contract for View<'_, conntrack::ConntrackRule> {
     fn delete(&mut self, namespace: Namespace, filter: Filter) -> Result<()> {
         let operation = conntrack::Delete {
             namespace: namespace.into(),

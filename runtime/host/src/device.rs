@@ -1,12 +1,13 @@
 //! Capability `device`: from the contract to the gate and the kernel.
 
 use weir_grant::device;
-use weir_kernel::{Broker, Result};
+use weir_kernel::Result;
 
 use super::bindings::weir::cni::device::{Device, Host as Contract};
 use super::convert::same_fields;
+use super::view::View;
 
-impl Contract for Broker {
+impl Contract for View<'_, device::DeviceRule> {
     fn by_link(&mut self, name: String) -> Result<Device> {
         let operation = device::ByLink { link: name };
         self.perform(operation).map(Into::into)

@@ -4,51 +4,53 @@ use ipnet::IpNet;
 use weir_grant::link::LinkFacts;
 use weir_grant::link::LinkReference;
 use weir_grant::owner::Owner;
-use weir_grant::{self as grant, Overlap};
-use weir_kernel::{Broker, Result};
+use weir_grant::{self as grant, Overlap, Rule};
+use weir_kernel::Result;
 
 use super::bindings::weir::cni::types::{self, Namespace};
+use super::view::View;
 
-/// The facts about a link, even if it does not exist: the gate decides whether the plugin may learn that. Errors:
-/// `Invalid`, `NoNamespace`.
-pub(super) fn identify(
-    broker: &mut Broker,
-    namespace: Namespace,
-    link: &types::LinkReference,
-) -> Result<LinkFacts> {
-    broker
-        .kernel()
-        .identify(namespace.into(), &link.clone().into())
-}
-
-/// The route of the host that a network overlaps, if a rule of the grant depends on it: preferably one over a link that
-/// does not belong to this network.
-pub(super) fn overlap(
-    broker: &mut Broker,
-    namespace: Namespace,
-    network: IpNet,
-) -> Result<Option<Overlap>> {
-    if namespace == Namespace::Container || !broker.gate().asks_overlaps() {
-        return Ok(None);
+impl<R: Rule> View<'_, R> {
+    /// The facts about a link, even if it does not exist: the gate decides whether the plugin may learn that. Errors:
+    /// `Invalid`, `NoNamespace`.
+    pub(super) fn identify(
+        &mut self,
+        namespace: Namespace,
+        link: &types::LinkReference,
+    ) -> Result<LinkFacts> {
+        self.kernel()
+            .identify(namespace.into(), &link.clone().into())
     }
-    let host = grant::Namespace::Host;
-    let mut own = None;
-    for (destination, link) in broker.kernel().overlapping_routes(network)? {
-        let link = LinkReference::Index(link);
-        let found = broker.kernel().find_link(host, &link)?;
-        let LinkFacts { name, owner, .. } = found.facts(host);
-        let is_own = Owner::Network.has(&owner, broker.gate().invocation());
-        let overlap = Overlap {
-            destination,
-            link: name,
-            owner,
-        };
-        if !is_own {
-            return Ok(Some(overlap));
+
+    /// The route of the host that a network overlaps, if a rule of the grant depends on it: preferably one over a link that
+    /// does not belong to this network.
+    pub(super) fn overlap(
+        &mut self,
+        namespace: Namespace,
+        network: IpNet,
+    ) -> Result<Option<Overlap>> {
+        if namespace == Namespace::Container || !self.gate().asks_overlaps() {
+            return Ok(None);
         }
-        own = Some(overlap);
+        let host = grant::Namespace::Host;
+        let mut own = None;
+        for (destination, link) in self.kernel().overlapping_routes(network)? {
+            let link = LinkReference::Index(link);
+            let found = self.kernel().find_link(host, &link)?;
+            let LinkFacts { name, owner, .. } = found.facts(host);
+            let is_own = Owner::Network.has(&owner, self.gate().invocation());
+            let overlap = Overlap {
+                destination,
+                link: name,
+                owner,
+            };
+            if !is_own {
+                return Ok(Some(overlap));
+            }
+            own = Some(overlap);
+        }
+        Ok(own)
     }
-    Ok(own)
 }
 
 impl From<types::LinkReference> for LinkReference {

@@ -5,16 +5,17 @@ use std::net::IpAddr;
 use weir_cni::AddResult;
 use weir_grant::link::LinkReference;
 use weir_grant::{Namespace, firewall};
-use weir_kernel::{Broker, Result};
+use weir_kernel::Result;
 
 use super::bindings::weir::cni::firewall::{self as contract, Host as Contract};
 use super::bindings::weir::cni::types;
 use super::convert::each;
 use super::firewall_convert::all;
+use super::view::View;
 
 /// The part of an invocation that the capability needs.
 pub(crate) struct FirewallView<'a> {
-    pub broker: &'a mut Broker,
+    pub view: View<'a, firewall::FirewallRule>,
     pub plugin: &'a str,
     /// The network's name in its configuration.
     pub network: &'a str,
@@ -38,10 +39,10 @@ impl Contract for FirewallView<'_> {
             listening: Vec::new(),
             removed: Vec::new(),
         };
-        if self.broker.gate().asks_about_elements() {
+        if self.view.gate().asks_about_elements() {
             self.look_at_elements(&mut operation)?;
         }
-        self.broker.perform(operation)
+        self.view.perform(operation)
     }
 
     fn list_chains(
@@ -54,7 +55,7 @@ impl Contract for FirewallView<'_> {
             family: family.into(),
             table: self.table_name(),
         };
-        self.broker.perform(operation).map(each)
+        self.view.perform(operation).map(each)
     }
 
     fn list_sets(
@@ -67,7 +68,7 @@ impl Contract for FirewallView<'_> {
             family: family.into(),
             table: self.table_name(),
         };
-        self.broker.perform(operation)
+        self.view.perform(operation)
     }
 
     fn list_rules(
@@ -82,7 +83,7 @@ impl Contract for FirewallView<'_> {
             table: self.table_name(),
             chain,
         };
-        self.broker.perform(operation).map(each)
+        self.view.perform(operation).map(each)
     }
 
     fn get_element(
@@ -99,7 +100,7 @@ impl Contract for FirewallView<'_> {
             set,
             key: all(key)?,
         };
-        let element = self.broker.perform(operation)?;
+        let element = self.view.perform(operation)?;
         Ok(element.map(Into::into))
     }
 
@@ -115,12 +116,12 @@ impl Contract for FirewallView<'_> {
             table: self.table_name(),
             set,
         };
-        self.broker.perform(operation).map(each)
+        self.view.perform(operation).map(each)
     }
 
     fn remove_reference_rules(&mut self) -> Result<u32> {
         let addresses = self.addresses_by_reference()?;
-        let invocation = self.broker.gate().invocation();
+        let invocation = self.view.gate().invocation();
         let operation = firewall::RemoveReference {
             plugin: self.plugin.to_owned(),
             network: self.network.to_owned(),
@@ -128,7 +129,7 @@ impl Contract for FirewallView<'_> {
             ifname: invocation.ifname.clone(),
             addresses,
         };
-        self.broker.perform(operation)
+        self.view.perform(operation)
     }
 }
 
@@ -143,7 +144,7 @@ impl FirewallView<'_> {
         let on_host = previous.interfaces.iter().filter(|i| i.sandbox.is_none());
         for interface in on_host {
             let name = LinkReference::Name(interface.name.clone());
-            match self.broker.kernel().find_link(Namespace::Host, &name) {
+            match self.view.kernel().find_link(Namespace::Host, &name) {
                 Ok(link) if link.kind == "veth" && link.alias.is_empty() => {
                     return Ok(previous.ips.iter().map(|ip| ip.address.addr()).collect());
                 }
@@ -158,13 +159,13 @@ impl FirewallView<'_> {
     fn look_at_elements(&mut self, apply: &mut firewall::Apply) -> Result<()> {
         let ports = apply.translated().into_iter().flatten();
         for port in ports {
-            if self.broker.kernel().is_port_taken(apply.namespace, port)? {
+            if self.view.kernel().is_port_taken(apply.namespace, port)? {
                 apply.listening.push(port);
             }
         }
         let mut removed = Vec::new();
         for (set, key) in apply.removed_keys() {
-            let found = self.broker.kernel().find_element(apply, set, key)?;
+            let found = self.view.kernel().find_element(apply, set, key)?;
             removed.extend(found.map(|element| element.comment.unwrap_or_default()));
         }
         apply.removed = removed;

@@ -1,12 +1,13 @@
 //! Capability `firewalld`: from the contract to the gate and firewalld.
 
 use weir_grant::firewalld;
-use weir_kernel::{Broker, Result};
+use weir_kernel::Result;
 
 use super::bindings::weir::cni::firewalld::Host as Contract;
 use super::bindings::weir::cni::types::IpAddress;
+use super::view::View;
 
-impl Contract for Broker {
+impl Contract for View<'_, firewalld::FirewalldRule> {
     fn is_running(&mut self) -> Result<bool> {
         self.perform(firewalld::IsRunning {})
     }

@@ -3,19 +3,19 @@
 use weir_cni::owner::{is_mark, mark_of_attachment, mark_of_network};
 use weir_grant::link::LinkFacts;
 use weir_grant::{self as grant, Invocation, link};
-use weir_kernel::{Broker, Error, Result};
+use weir_kernel::{Error, Result};
 
 use super::bindings::weir::cni::link::{self as contract, Host as Contract};
 use super::bindings::weir::cni::types::{LinkReference, Namespace};
 use super::convert::{each, mac};
-use super::facts::identify;
+use super::view::View;
 
 /// The most links that are deleted in one step: their records are written together before it.
 const MOST_DELETED: usize = 256;
 
 /// The part of an invocation that the capability needs.
 pub(crate) struct LinkView<'a> {
-    pub broker: &'a mut Broker,
+    pub view: View<'a, link::LinkRule>,
     /// The calls that the invocation has made. Deleting several links counts as that many.
     pub calls: &'a mut u64,
 }
@@ -24,13 +24,13 @@ impl Contract for LinkView<'_> {
     fn create(&mut self, new: contract::NewLink) -> Result<contract::Link> {
         let mut operation = self.new_link(new)?;
         self.mark(&mut operation);
-        self.broker.perform(operation).map(Into::into)
+        self.view.perform(operation).map(Into::into)
     }
 
     fn get(&mut self, namespace: Namespace, link: LinkReference) -> Result<contract::Link> {
-        let kernel = self.broker.kernel();
+        let kernel = self.view.kernel();
         let link = kernel.look_up(namespace.into(), &link.into())?;
-        self.broker.perform(link::Read { link }).map(Into::into)
+        self.view.perform(link::Read { link }).map(Into::into)
     }
 
     fn list(
@@ -44,15 +44,15 @@ impl Contract for LinkView<'_> {
             kind,
             master,
         };
-        let mut links = self.broker.perform(operation)?;
-        let gate = self.broker.gate();
+        let mut links = self.view.perform(operation)?;
+        let gate = self.view.gate();
         links.retain(|link| gate.shows(link.facts(namespace.into())));
         Ok(each(links))
     }
 
     fn delete(&mut self, namespace: Namespace, link: LinkReference) -> Result<()> {
-        let link = self.identify(namespace, &link)?;
-        self.broker.perform(link::Delete { link })
+        let link = self.view.identify(namespace, &link)?;
+        self.view.perform(link::Delete { link })
     }
 
     fn delete_all(&mut self, namespace: Namespace, links: Vec<LinkReference>) -> Result<()> {
@@ -63,11 +63,11 @@ impl Contract for LinkView<'_> {
         // The call itself is already counted.
         *self.calls += (links.len() as u64).saturating_sub(1);
         let identified = links.iter().map(|link| {
-            let link = self.identify(namespace, link)?;
+            let link = self.view.identify(namespace, link)?;
             Ok(link::Delete { link })
         });
         let deletes = identified.collect::<Result<_>>()?;
-        self.broker.delete_links(deletes)
+        self.view.delete_links(deletes)
     }
 
     fn update(
@@ -77,7 +77,7 @@ impl Contract for LinkView<'_> {
         changes: contract::Changes,
     ) -> Result<()> {
         let operation = link::Update {
-            link: self.identify(namespace, &link)?,
+            link: self.view.identify(namespace, &link)?,
             name: changes.name,
             up: changes.up,
             mac: changes.mac.map(mac).transpose()?,
@@ -89,7 +89,7 @@ impl Contract for LinkView<'_> {
             master: self.new_master(namespace, changes.master)?,
             owner: None,
         };
-        self.broker.perform(operation)
+        self.view.perform(operation)
     }
 
     fn update_port(
@@ -99,11 +99,11 @@ impl Contract for LinkView<'_> {
         changes: contract::PortChanges,
     ) -> Result<()> {
         let operation = link::UpdatePort {
-            link: self.identify(namespace, &link)?,
+            link: self.view.identify(namespace, &link)?,
             hairpin: changes.hairpin,
             isolated: changes.isolated,
         };
-        self.broker.perform(operation)
+        self.view.perform(operation)
     }
 
     fn update_bridge(
@@ -113,10 +113,10 @@ impl Contract for LinkView<'_> {
         changes: contract::BridgeChanges,
     ) -> Result<()> {
         let operation = link::UpdateBridge {
-            link: self.identify(namespace, &link)?,
+            link: self.view.identify(namespace, &link)?,
             changes: changes.into(),
         };
-        self.broker.perform(operation)
+        self.view.perform(operation)
     }
 
     fn add_vlans(
@@ -126,10 +126,10 @@ impl Contract for LinkView<'_> {
         vlans: Vec<contract::BridgeVlan>,
     ) -> Result<()> {
         let operation = link::AddVlans {
-            link: self.identify(namespace, &link)?,
+            link: self.view.identify(namespace, &link)?,
             vlans: each(vlans),
         };
-        self.broker.perform(operation)
+        self.view.perform(operation)
     }
 
     fn delete_vlans(
@@ -139,10 +139,10 @@ impl Contract for LinkView<'_> {
         vlans: Vec<contract::BridgeVlan>,
     ) -> Result<()> {
         let operation = link::DeleteVlans {
-            link: self.identify(namespace, &link)?,
+            link: self.view.identify(namespace, &link)?,
             vlans: each(vlans),
         };
-        self.broker.perform(operation)
+        self.view.perform(operation)
     }
 
     fn list_vlans(
@@ -151,9 +151,9 @@ impl Contract for LinkView<'_> {
         link: LinkReference,
     ) -> Result<Vec<contract::BridgeVlan>> {
         let operation = link::ListVlans {
-            link: self.identify(namespace, &link)?,
+            link: self.view.identify(namespace, &link)?,
         };
-        self.broker.perform(operation).map(each)
+        self.view.perform(operation).map(each)
     }
 
     fn move_(
@@ -163,9 +163,9 @@ impl Contract for LinkView<'_> {
         to: Namespace,
         new_name: Option<String>,
     ) -> Result<contract::Link> {
-        let link = self.identify(namespace, &link)?;
+        let link = self.view.identify(namespace, &link)?;
         // Anyone in a container can write a mark, so it proves nothing on the host.
-        let known = self.broker.kernel().known_link(&link);
+        let known = self.view.kernel().known_link(&link);
         let has_mark = known.is_some_and(|link| is_mark(&link.alias));
         let is_cleared = to == Namespace::Host && has_mark;
         let operation = link::Move {
@@ -175,37 +175,33 @@ impl Contract for LinkView<'_> {
             to: to.into(),
             alias: is_cleared.then(String::new),
         };
-        self.broker.perform(operation).map(Into::into)
+        self.view.perform(operation).map(Into::into)
     }
 
     fn get_peer(&mut self, namespace: Namespace, link: LinkReference) -> Result<contract::Peer> {
         let operation = link::GetPeer {
-            link: self.identify(namespace, &link)?,
+            link: self.view.identify(namespace, &link)?,
         };
-        self.broker.perform(operation).map(Into::into)
+        self.view.perform(operation).map(Into::into)
     }
 
     fn wait_up(&mut self, namespace: Namespace, link: LinkReference, timeout: u32) -> Result<()> {
         let operation = link::WaitUp {
-            link: self.identify(namespace, &link)?,
+            link: self.view.identify(namespace, &link)?,
             timeout_ms: timeout,
         };
-        self.broker.perform(operation)
+        self.view.perform(operation)
     }
 }
 
 impl LinkView<'_> {
-    fn identify(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts> {
-        identify(self.broker, namespace, link)
-    }
-
     /// Whether the host loses its default route with the link, and the node's owner has not named it.
     fn strands_host(&mut self, link: &LinkFacts) -> Result<bool> {
-        let named = &self.broker.gate().invocation().host_interfaces;
+        let named = &self.view.gate().invocation().host_interfaces;
         if link.namespace != grant::Namespace::Host || named.has_literally(&link.name) {
             return Ok(false);
         }
-        self.broker.kernel().carries_default_route(link)
+        self.view.kernel().carries_default_route(link)
     }
 
     /// Puts the mark of the owner on a new link of the host.
@@ -217,7 +213,7 @@ impl LinkView<'_> {
             ifname,
             network,
             ..
-        } = self.broker.gate().invocation();
+        } = self.view.gate().invocation();
         let host = grant::Namespace::Host;
         let mut ends = vec![(new.namespace, &mut new.owner)];
         let mut is_shared = matches!(new.kind, link::NewKind::Bridge(_)) || container_id.is_empty();
@@ -245,7 +241,7 @@ impl LinkView<'_> {
             up: new.up,
             master: new
                 .master
-                .map(|master| self.identify(new.namespace, &master))
+                .map(|master| self.view.identify(new.namespace, &master))
                 .transpose()?,
             alias: new.alias,
             owner: None,
@@ -266,16 +262,16 @@ impl LinkView<'_> {
             },
             contract::NewKind::Bridge(settings) => link::NewKind::Bridge(settings.into()),
             contract::NewKind::Macvlan(new) => link::NewKind::Macvlan {
-                lower: self.identify(new.lower_namespace, &new.lower)?,
+                lower: self.view.identify(new.lower_namespace, &new.lower)?,
                 mode: new.mode.into(),
                 bc_queue_len: new.bc_queue_len,
             },
             contract::NewKind::Ipvlan(new) => link::NewKind::Ipvlan {
-                lower: self.identify(new.lower_namespace, &new.lower)?,
+                lower: self.view.identify(new.lower_namespace, &new.lower)?,
                 mode: new.mode.into(),
             },
             contract::NewKind::Vlan(new) => link::NewKind::Vlan {
-                lower: self.identify(new.lower_namespace, &new.lower)?,
+                lower: self.view.identify(new.lower_namespace, &new.lower)?,
                 id: new.id,
                 protocol: new.protocol.into(),
             },
@@ -295,7 +291,7 @@ impl LinkView<'_> {
             None => None,
             Some(contract::NewMaster::None) => Some(link::NewMaster::None),
             Some(contract::NewMaster::Link(link)) => {
-                Some(link::NewMaster::Link(self.identify(namespace, &link)?))
+                Some(link::NewMaster::Link(self.view.identify(namespace, &link)?))
             }
         })
     }

@@ -1,9 +1,21 @@
 //! Connects each interface of the contract to the view of an invocation's state that implements it.
 
+use std::marker::PhantomData;
+
 use wasmtime::component::{Component, HasData, HasSelf, Linker};
 use wasmtime::{Engine, Result};
 use weir_grant::ContractInterface;
-use weir_kernel::{Broker, Error};
+use weir_grant::address::AddressRule;
+use weir_grant::conntrack::ConntrackRule;
+use weir_grant::device::DeviceRule;
+use weir_grant::firewalld::FirewalldRule;
+use weir_grant::neighbour::NeighbourRule;
+use weir_grant::packet::PacketRule;
+use weir_grant::policy_rule::PolicyRuleRule;
+use weir_grant::route::RouteRule;
+use weir_grant::sysctl::SysctlRule;
+use weir_grant::traffic::TrafficRule;
+use weir_kernel::Error;
 
 use super::bindings::weir::cni::{
     address, cni, conntrack, device, firewall, firewalld, ipam, link, log, neighbour, packet,
@@ -15,6 +27,7 @@ use super::link::LinkView;
 use super::log::Log;
 use super::state::State;
 use super::store::StoreView;
+use super::view::View;
 
 /// Declares that an interface is implemented by a view.
 macro_rules! views {
@@ -34,8 +47,12 @@ views! {
     Ipam: IpamView;
 }
 
-/// What implements an interface without a view of its own.
-type Plain = HasSelf<Broker>;
+/// An interface that needs only operations and facts of the capability with the rule `R`.
+struct Of<R>(PhantomData<R>);
+
+impl<R: 'static> HasData for Of<R> {
+    type Data<'a> = View<'a, R>;
+}
 
 /// Returns a linker with the interfaces of the contract that a component imports: most import a few, and each function
 /// takes time to connect. What else it imports is left unconnected.
@@ -55,24 +72,30 @@ pub fn linker(engine: &Engine, component: &Component) -> Result<Linker<State>> {
 fn connect(l: &mut Linker<State>, interface: &str) -> Result<()> {
     match interface {
         // These have no functions.
-        "types" => types::add_to_linker::<State, Plain>(l, |s| &mut s.broker),
+        "types" => types::add_to_linker::<State, Of<AddressRule>>(l, State::view),
         "cni" => cni::add_to_linker::<State, Ipam>(l, State::ipam),
-        "address" => address::add_to_linker::<State, Plain>(l, |s| s.call("address")),
-        "route" => route::add_to_linker::<State, Plain>(l, |s| s.call("route")),
-        "policy-rule" => policy_rule::add_to_linker::<State, Plain>(l, |s| s.call("policy-rule")),
-        "neighbour" => neighbour::add_to_linker::<State, Plain>(l, |s| s.call("neighbour")),
-        "traffic" => traffic::add_to_linker::<State, Plain>(l, |s| s.call("traffic")),
-        "firewalld" => firewalld::add_to_linker::<State, Plain>(l, |s| s.call("firewalld")),
-        "conntrack" => conntrack::add_to_linker::<State, Plain>(l, |s| s.call("conntrack")),
-        "sysctl" => sysctl::add_to_linker::<State, Plain>(l, |s| s.call("sysctl")),
-        "device" => device::add_to_linker::<State, Plain>(l, |s| s.call("device")),
-        "packet" => packet::add_to_linker::<State, Plain>(l, |s| s.call("packet")),
+        "address" => address::add_to_linker::<State, Of<AddressRule>>(l, State::view),
+        "route" => route::add_to_linker::<State, Of<RouteRule>>(l, State::view),
+        "policy-rule" => policy_rule::add_to_linker::<State, Of<PolicyRuleRule>>(l, State::view),
+        "neighbour" => neighbour::add_to_linker::<State, Of<NeighbourRule>>(l, State::view),
+        "traffic" => traffic::add_to_linker::<State, Of<TrafficRule>>(l, State::view),
+        "firewalld" => firewalld::add_to_linker::<State, Of<FirewalldRule>>(l, State::view),
+        "conntrack" => conntrack::add_to_linker::<State, Of<ConntrackRule>>(l, State::view),
+        "sysctl" => sysctl::add_to_linker::<State, Of<SysctlRule>>(l, State::view),
+        "device" => device::add_to_linker::<State, Of<DeviceRule>>(l, State::view),
+        "packet" => packet::add_to_linker::<State, Of<PacketRule>>(l, State::view),
         "link" => link::add_to_linker::<State, Links>(l, State::links),
         "firewall" => firewall::add_to_linker::<State, Firewall>(l, State::firewall),
         "store" => store::add_to_linker::<State, Stores>(l, State::stores),
         "ipam" => ipam::add_to_linker::<State, Ipam>(l, State::ipam),
         "log" => log::add_to_linker::<State, HasSelf<Log>>(l, State::called_log),
         _ => Ok(()),
+    }
+}
+
+impl<R> types::Host for View<'_, R> {
+    fn convert_error(&mut self, error: Error) -> wasmtime::Result<types::Error> {
+        Ok(error.into())
     }
 }
 
@@ -87,7 +110,7 @@ macro_rules! convert_errors {
     )*};
 }
 
-convert_errors!(Broker, LinkView<'_>, FirewallView<'_>, StoreView<'_>);
+convert_errors!(LinkView<'_>, FirewallView<'_>, StoreView<'_>);
 
 impl cni::Host for IpamView<'_> {
     fn convert_failure(&mut self, error: weir_cni::Error) -> wasmtime::Result<cni::Failure> {

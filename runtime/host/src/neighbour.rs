@@ -1,17 +1,17 @@
 //! Capability `neighbour`: from the contract to the gate and the kernel.
 
 use weir_grant::neighbour;
-use weir_kernel::{Broker, Result};
+use weir_kernel::Result;
 
 use super::bindings::weir::cni::neighbour::{Host as Contract, Neighbour, State};
 use super::bindings::weir::cni::types::{IpAddress, IpFamily, LinkReference, Namespace};
 use super::convert::{each, mac, same_fields, same_names};
-use super::facts::identify;
+use super::view::View;
 
-impl Contract for Broker {
+impl Contract for View<'_, neighbour::NeighbourRule> {
     fn add(&mut self, namespace: Namespace, link: LinkReference, entry: Neighbour) -> Result<()> {
         let operation = neighbour::Add {
-            link: identify(self, namespace, &link)?,
+            link: self.identify(namespace, &link)?,
             address: entry.address.into(),
             mac: entry.mac.map(mac).transpose()?,
             state: entry.state.into(),
@@ -27,7 +27,7 @@ impl Contract for Broker {
         address: IpAddress,
     ) -> Result<()> {
         let operation = neighbour::Delete {
-            link: identify(self, namespace, &link)?,
+            link: self.identify(namespace, &link)?,
             address: address.into(),
             proxy: None,
         };
@@ -41,7 +41,7 @@ impl Contract for Broker {
         family: Option<IpFamily>,
     ) -> Result<Vec<Neighbour>> {
         let operation = neighbour::List {
-            link: identify(self, namespace, &link)?,
+            link: self.identify(namespace, &link)?,
             family: family.map(Into::into),
         };
         self.perform(operation).map(each)
@@ -54,7 +54,7 @@ impl Contract for Broker {
         addresses: Vec<IpAddress>,
     ) -> Result<()> {
         let operation = neighbour::Announce {
-            link: identify(self, namespace, &link)?,
+            link: self.identify(namespace, &link)?,
             addresses: each(addresses),
         };
         self.perform(operation)

@@ -1,13 +1,14 @@
 //! Capability `policy-rule`: from the contract to the gate and the kernel.
 
 use weir_grant::policy_rule::{self, PolicyRule};
-use weir_kernel::{Broker, Error, Result};
+use weir_kernel::{Error, Result};
 
 use super::bindings::weir::cni::policy_rule::{Host as Contract, Rule};
 use super::bindings::weir::cni::types::{IpFamily, Namespace};
 use super::convert::{each, network, same_fields};
+use super::view::View;
 
-impl Contract for Broker {
+impl Contract for View<'_, policy_rule::PolicyRuleRule> {
     fn add(&mut self, namespace: Namespace, new: Rule) -> Result<()> {
         let operation = policy_rule::Add {
             namespace: namespace.into(),

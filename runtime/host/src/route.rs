@@ -1,16 +1,16 @@
 //! Capability `route`: from the contract to the gate and the kernel.
 
 use weir_grant::route;
-use weir_kernel::{Broker, Error, Result};
+use weir_kernel::{Error, Result};
 
 use super::bindings::weir::cni::route::{self as contract, Host as Contract, RouteKind};
 use super::bindings::weir::cni::types::{IpAddress, LinkReference, Namespace};
 use super::convert::{each, network, same_fields, same_names};
-use super::facts::{identify, overlap};
+use super::view::View;
 
-impl Contract for Broker {
+impl Contract for View<'_, route::RouteRule> {
     fn add(&mut self, namespace: Namespace, new: contract::Route) -> Result<()> {
-        let add = addition(self, namespace, new)?;
+        let add = self.addition(namespace, new)?;
         self.perform(add)
     }
 
@@ -19,7 +19,7 @@ impl Contract for Broker {
             namespace,
             route,
             overlap,
-        } = addition(self, namespace, new)?;
+        } = self.addition(namespace, new)?;
         self.perform(route::Replace {
             namespace,
             route,
@@ -30,7 +30,7 @@ impl Contract for Broker {
     fn delete(&mut self, namespace: Namespace, old: contract::Route) -> Result<()> {
         let operation = route::Delete {
             namespace: namespace.into(),
-            route: with_links(self, namespace, old)?,
+            route: self.with_links(namespace, old)?,
         };
         self.perform(operation)
     }
@@ -46,7 +46,7 @@ impl Contract for Broker {
             destination: filter.destination.map(network).transpose()?,
             link: filter
                 .link
-                .map(|link| identify(self, namespace, &link))
+                .map(|link| self.identify(namespace, &link))
                 .transpose()?,
             gateway: filter.gateway.map(Into::into),
             table: filter.table,
@@ -63,25 +63,23 @@ impl Contract for Broker {
     }
 }
 
-/// Returns the operation that adds a route, with what the route overlaps.
-fn addition(broker: &mut Broker, namespace: Namespace, new: contract::Route) -> Result<route::Add> {
-    let route = with_links(broker, namespace, new)?;
-    let overlap = overlap(broker, namespace, route.destination)?;
-    Ok(route::Add {
-        namespace: namespace.into(),
-        route,
-        overlap,
-    })
-}
+impl View<'_, route::RouteRule> {
+    /// Returns the operation that adds a route, with what the route overlaps.
+    fn addition(&mut self, namespace: Namespace, new: contract::Route) -> Result<route::Add> {
+        let route = self.with_links(namespace, new)?;
+        let overlap = self.overlap(namespace, route.destination)?;
+        Ok(route::Add {
+            namespace: namespace.into(),
+            route,
+            overlap,
+        })
+    }
 
-/// Reads the facts about the links that a plugin's route refers to.
-fn with_links(
-    broker: &mut Broker,
-    namespace: Namespace,
-    route: contract::Route,
-) -> Result<route::Route> {
-    let named = route::Route::<LinkReference>::try_from(route)?;
-    named.with_links(|link| identify(broker, namespace, &link))
+    /// Reads the facts about the links that a plugin's route refers to.
+    fn with_links(&mut self, namespace: Namespace, route: contract::Route) -> Result<route::Route> {
+        let named = route::Route::<LinkReference>::try_from(route)?;
+        named.with_links(|link| self.identify(namespace, &link))
+    }
 }
 
 impl TryFrom<contract::Route> for route::Route<LinkReference> {

@@ -8,8 +8,8 @@ use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use weir_cni::AddResult;
 use weir_engine::bounds;
-use weir_grant::Limits;
 use weir_grant::store::Configured;
+use weir_grant::{Limits, Rule};
 use weir_kernel::Broker;
 
 use super::firewall::FirewallView;
@@ -18,6 +18,7 @@ use super::link::LinkView;
 use super::log::lines::Log;
 use super::store::{OpenStores, StoreView};
 use super::usage::Usage;
+use super::view::View;
 
 /// The caller's settings for an invocation.
 pub struct Setup {
@@ -89,10 +90,9 @@ impl State {
     }
 
     /// Notes the interface of a call, which begins.
-    pub(super) fn call(&mut self, interface: &'static str) -> &mut Broker {
+    fn call(&mut self, interface: &'static str) {
         self.interface = Some(interface);
         self.broker.gate_mut().begin_call();
-        &mut self.broker
     }
 
     /// Returns the last call of the contract that the plugin made: its operation, such as `link.get`, or only the
@@ -101,10 +101,16 @@ impl State {
         self.broker.gate().last().or(self.interface)
     }
 
+    /// Returns the view of a capability that needs only its operations and facts.
+    pub(super) fn view<R: Rule>(&mut self) -> View<'_, R> {
+        self.call(R::CAPABILITY.word());
+        View::new(&mut self.broker)
+    }
+
     pub(super) fn links(&mut self) -> LinkView<'_> {
         self.call("link");
         LinkView {
-            broker: &mut self.broker,
+            view: View::new(&mut self.broker),
             calls: &mut self.usage.calls,
         }
     }
@@ -112,7 +118,7 @@ impl State {
     pub(super) fn firewall(&mut self) -> FirewallView<'_> {
         self.call("firewall");
         FirewallView {
-            broker: &mut self.broker,
+            view: View::new(&mut self.broker),
             plugin: &self.plugin,
             network: &self.network,
             previous: self.previous.as_ref(),
@@ -122,7 +128,7 @@ impl State {
     pub(super) fn stores(&mut self) -> StoreView<'_> {
         self.call("store");
         StoreView {
-            broker: &mut self.broker,
+            view: View::new(&mut self.broker),
             table: &mut self.table,
             open: &mut self.stores,
             configured: &self.configured,

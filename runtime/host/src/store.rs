@@ -2,13 +2,14 @@
 
 use wasmtime::component::{Resource, ResourceTable};
 use weir_grant::Operation;
-use weir_grant::store::{self, Configured, Location};
-use weir_kernel::{Broker, Code, DynTransaction, Error, Perform, Result};
+use weir_grant::store::{self, Configured, Location, StoreRule};
+use weir_kernel::{Code, DynTransaction, Error, Perform, Result};
 
 use super::bindings::weir::cni::store::Location as ContractLocation;
 use super::bindings::weir::cni::store::{Access, Host as Contract, HostTransaction};
 use super::resource::Transaction;
 use super::usage::MOST_KEPT;
+use super::view::View;
 
 /// The most stores that a plugin may have open at once: each holds files and a lock.
 const MOST_OPEN: usize = 16;
@@ -30,7 +31,7 @@ impl OpenStores {
 
 /// The part of an invocation that the capability needs.
 pub(crate) struct StoreView<'a> {
-    pub broker: &'a mut Broker,
+    pub view: View<'a, StoreRule>,
     pub table: &'a mut ResourceTable,
     pub open: &'a mut OpenStores,
     /// The paths that the node's own configuration names.
@@ -40,7 +41,7 @@ pub(crate) struct StoreView<'a> {
 impl Contract for StoreView<'_> {
     fn read_file(&mut self, path: String) -> Result<Vec<u8>> {
         let path = path.into();
-        self.broker.perform(store::ReadFile {
+        self.view.perform(store::ReadFile {
             configured: self.configured.resolv_conf.as_ref() == Some(&path),
             path,
         })
@@ -60,8 +61,8 @@ impl Contract for StoreView<'_> {
         let location = Location::from(location).of_configuration(self.configured);
         let opened = location.clone();
         let store = match access {
-            Access::Read => self.broker.perform(store::OpenRead { location }),
-            Access::Write => self.broker.perform(store::OpenWrite { location }),
+            Access::Read => self.view.perform(store::OpenRead { location }),
+            Access::Write => self.view.perform(store::OpenWrite { location }),
         }?;
         let pushed = self.table.push(Transaction {
             store,
@@ -116,7 +117,7 @@ impl HostTransaction for StoreView<'_> {
 
     fn commit(&mut self, this: Resource<Transaction>) -> Result<()> {
         let Transaction { store, .. } = transaction(self.table, &this)?;
-        self.broker.commit(&mut **store)?;
+        self.view.commit(&mut **store)?;
         self.count(&this)
     }
 
@@ -130,7 +131,7 @@ impl HostTransaction for StoreView<'_> {
 
 impl StoreView<'_> {
     /// Performs an operation on an open store, and counts what the store has changed by then.
-    fn perform<O: Operation, A>(
+    fn perform<O: Operation<Rule = StoreRule>, A>(
         &mut self,
         this: &Resource<Transaction>,
         operation: impl FnOnce(Location) -> O,
@@ -140,7 +141,7 @@ impl StoreView<'_> {
     {
         let transaction = transaction(self.table, this)?;
         let operation = operation(transaction.location.clone());
-        let outcome = self.broker.perform_in(&mut *transaction.store, operation);
+        let outcome = self.view.perform_in(&mut *transaction.store, operation);
         self.count(this)?;
         outcome
     }
@@ -156,7 +157,7 @@ impl StoreView<'_> {
 
     /// Checks that weir can also keep this value for undo. Errors: `Exhausted`.
     fn check_kept(&self, value: &[u8]) -> Result<()> {
-        let kept = self.broker.log().size() + self.open.uncommitted;
+        let kept = self.view.kept() + self.open.uncommitted;
         if kept + value.len() <= MOST_KEPT {
             return Ok(());
         }

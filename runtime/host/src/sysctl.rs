@@ -2,12 +2,13 @@
 
 use weir_grant::link::LinkReference;
 use weir_grant::sysctl;
-use weir_kernel::{Broker, Result};
+use weir_kernel::Result;
 
 use super::bindings::weir::cni::sysctl::Host as Contract;
 use super::bindings::weir::cni::types::Namespace;
+use super::view::View;
 
-impl Contract for Broker {
+impl Contract for View<'_, sysctl::SysctlRule> {
     fn read(&mut self, namespace: Namespace, key: String) -> Result<String> {
         self.perform(sysctl::Read {
             namespace: namespace.into(),
@@ -22,26 +23,28 @@ impl Contract for Broker {
             value,
             owner: String::new(),
         };
-        operation.owner = match owner_of_made(self, &operation) {
+        operation.owner = match self.owner_of_made(&operation) {
             // Otherwise the kernel is not asked only to record it.
-            None if self.gate().asks_owner_of_parameters() => owner(self, &operation),
+            None if self.gate().asks_owner_of_parameters() => self.owner(&operation),
             known => known.unwrap_or_default(),
         };
         self.perform(operation)
     }
 }
 
-/// The owner's mark of a link that the invocation made, which is known without the kernel.
-fn owner_of_made(broker: &mut Broker, write: &sysctl::Write) -> Option<String> {
-    let name = write.link()?;
-    let known = broker.kernel().known_links();
-    let link = known.made(write.namespace, &name)?;
-    Some(link.facts(write.namespace).owner)
-}
+impl View<'_, sysctl::SysctlRule> {
+    /// The owner's mark of a link that the invocation made, which is known without the kernel.
+    fn owner_of_made(&mut self, write: &sysctl::Write) -> Option<String> {
+        let name = write.link()?;
+        let known = self.kernel().known_links();
+        let link = known.made(write.namespace, &name)?;
+        Some(link.facts(write.namespace).owner)
+    }
 
-/// The owner's mark of the link whose parameter is written; empty if there is none.
-fn owner(broker: &mut Broker, write: &sysctl::Write) -> String {
-    let link = write.link().map(LinkReference::Name);
-    let found = link.and_then(|link| broker.kernel().find_link(write.namespace, &link).ok());
-    found.map_or_else(String::new, |link| link.facts(write.namespace).owner)
+    /// The owner's mark of the link whose parameter is written; empty if there is none.
+    fn owner(&mut self, write: &sysctl::Write) -> String {
+        let link = write.link().map(LinkReference::Name);
+        let found = link.and_then(|link| self.kernel().find_link(write.namespace, &link).ok());
+        found.map_or_else(String::new, |link| link.facts(write.namespace).owner)
+    }
 }

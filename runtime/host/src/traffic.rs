@@ -1,14 +1,14 @@
 //! Capability `traffic`: from the contract to the gate and the kernel.
 
 use weir_grant::traffic::{self, Handle};
-use weir_kernel::{Broker, Result};
+use weir_kernel::Result;
 
 use super::bindings::weir::cni::traffic::{self as contract, Host as Contract};
 use super::bindings::weir::cni::types::{LinkReference, Namespace};
 use super::convert::{each, network, same_fields};
-use super::facts::identify;
+use super::view::View;
 
-impl Contract for Broker {
+impl Contract for View<'_, traffic::TrafficRule> {
     fn add_qdisc(
         &mut self,
         namespace: Namespace,
@@ -16,7 +16,7 @@ impl Contract for Broker {
         qdisc: contract::Qdisc,
     ) -> Result<()> {
         let operation = traffic::AddQdisc {
-            link: identify(self, namespace, &link)?,
+            link: self.identify(namespace, &link)?,
             qdisc: qdisc.into(),
         };
         self.perform(operation)
@@ -28,7 +28,7 @@ impl Contract for Broker {
         link: LinkReference,
         parent: contract::Handle,
     ) -> Result<()> {
-        let link = identify(self, namespace, &link)?;
+        let link = self.identify(namespace, &link)?;
         let parent = Handle(parent);
         let present = if link.is_absent() {
             None
@@ -49,7 +49,7 @@ impl Contract for Broker {
         link: LinkReference,
     ) -> Result<Vec<contract::Qdisc>> {
         let operation = traffic::ListQdiscs {
-            link: identify(self, namespace, &link)?,
+            link: self.identify(namespace, &link)?,
         };
         self.perform(operation).map(each)
     }
@@ -61,7 +61,7 @@ impl Contract for Broker {
         class: contract::Class,
     ) -> Result<()> {
         let operation = traffic::AddClass {
-            link: identify(self, namespace, &link)?,
+            link: self.identify(namespace, &link)?,
             class: class.into(),
         };
         self.perform(operation)
@@ -73,7 +73,7 @@ impl Contract for Broker {
         link: LinkReference,
     ) -> Result<Vec<contract::Class>> {
         let operation = traffic::ListClasses {
-            link: identify(self, namespace, &link)?,
+            link: self.identify(namespace, &link)?,
         };
         self.perform(operation).map(each)
     }
@@ -85,8 +85,8 @@ impl Contract for Broker {
         filter: contract::Filter,
     ) -> Result<()> {
         let operation = traffic::AddFilter {
-            link: identify(self, namespace, &link)?,
-            filter: wanted(self, namespace, filter)?,
+            link: self.identify(namespace, &link)?,
+            filter: self.wanted(namespace, filter)?,
         };
         self.perform(operation)
     }
@@ -98,32 +98,34 @@ impl Contract for Broker {
         parent: contract::Handle,
     ) -> Result<Vec<contract::Filter>> {
         let operation = traffic::ListFilters {
-            link: identify(self, namespace, &link)?,
+            link: self.identify(namespace, &link)?,
             parent: Handle(parent),
         };
         self.perform(operation).map(each)
     }
 }
 
-/// The target of a redirect is a link of the same namespace.
-fn wanted(
-    broker: &mut Broker,
-    namespace: Namespace,
-    filter: contract::Filter,
-) -> Result<traffic::Filter> {
-    let action = match filter.action {
-        contract::Action::Redirect(target) => {
-            traffic::Action::Redirect(identify(broker, namespace, &target)?)
-        }
-        contract::Action::Classify(class) => traffic::Action::Classify(Handle(class)),
-    };
-    Ok(traffic::Filter {
-        parent: Handle(filter.parent),
-        priority: filter.priority,
-        source: filter.source.map(network).transpose()?,
-        destination: filter.destination.map(network).transpose()?,
-        action,
-    })
+impl View<'_, traffic::TrafficRule> {
+    /// The target of a redirect is a link of the same namespace.
+    fn wanted(
+        &mut self,
+        namespace: Namespace,
+        filter: contract::Filter,
+    ) -> Result<traffic::Filter> {
+        let action = match filter.action {
+            contract::Action::Redirect(target) => {
+                traffic::Action::Redirect(self.identify(namespace, &target)?)
+            }
+            contract::Action::Classify(class) => traffic::Action::Classify(Handle(class)),
+        };
+        Ok(traffic::Filter {
+            parent: Handle(filter.parent),
+            priority: filter.priority,
+            source: filter.source.map(network).transpose()?,
+            destination: filter.destination.map(network).transpose()?,
+            action,
+        })
+    }
 }
 
 same_fields! {

@@ -13,7 +13,7 @@ use weir_grant::link::LinkFacts;
 
 use super::error::{Error, Result, WhileDoing as _};
 use super::namespace::NetworkNamespace;
-use super::netlink::{NEW, Wait};
+use super::netlink::NEW;
 use crate::linux::Linux;
 use crate::perform::{Answer, Changes, Perform};
 
@@ -151,9 +151,8 @@ pub(super) fn of_link(
 impl Answer<Settle> for Linux {
     fn answer(&mut self, permit: &Permit<Settle>) -> Result<()> {
         let Settle { link, timeout_ms } = permit.operation();
-        let wait = Wait::new(*timeout_ms, self.deadline);
-        let namespace = self.namespaces.of(link.namespace)?;
-        let waited = namespace.wait(&wait, libc::RTNLGRP_IPV6_IFADDR, link, |namespace| {
+        let group = libc::RTNLGRP_IPV6_IFADDR;
+        let waited = self.wait(link, *timeout_ms, group, |namespace| {
             let tentative = tentative(namespace, link)?;
             Ok(tentative.map(|address| format!("{address} is still tentative")))
         });

@@ -34,6 +34,33 @@ pub struct Error {
     pub errno: Option<Errno>,
 }
 
+/// Makes a constructor of errors for each of these codes.
+macro_rules! constructors {
+    ($($(#[$doc:meta])* $name:ident => $code:ident;)*) => {
+        impl Error {$(
+            $(#[$doc])*
+            pub fn $name(message: impl Into<String>) -> Self {
+                Self::new(Code::$code, message)
+            }
+        )*}
+    };
+}
+
+constructors! {
+    /// Makes the error for a malformed or impossible argument.
+    invalid => Invalid;
+    /// Makes the error for something that does not exist.
+    not_found => NotFound;
+    /// Makes the error for something that exists already.
+    exists => Exists;
+    /// Makes the error for something that others hold or keep changing.
+    busy => Busy;
+    /// Makes the error for something that this node or this weir does not have.
+    unsupported => Unsupported;
+    /// Makes the error for everything else.
+    failed => Failed;
+}
+
 impl Error {
     /// Makes an error that is not the kernel's.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
@@ -42,36 +69,6 @@ impl Error {
             message: message.into(),
             errno: None,
         }
-    }
-
-    /// Makes the error for a malformed or impossible argument.
-    pub fn invalid(message: impl Into<String>) -> Self {
-        Self::new(Code::Invalid, message)
-    }
-
-    /// Makes the error for something that does not exist.
-    pub fn not_found(message: impl Into<String>) -> Self {
-        Self::new(Code::NotFound, message)
-    }
-
-    /// Makes the error for something that exists already.
-    pub fn exists(message: impl Into<String>) -> Self {
-        Self::new(Code::Exists, message)
-    }
-
-    /// Makes the error for something that others hold or keep changing.
-    pub fn busy(message: impl Into<String>) -> Self {
-        Self::new(Code::Busy, message)
-    }
-
-    /// Makes the error for something that this node or this weir does not have.
-    pub fn unsupported(message: impl Into<String>) -> Self {
-        Self::new(Code::Unsupported, message)
-    }
-
-    /// Makes the error for everything else.
-    pub fn failed(message: impl Into<String>) -> Self {
-        Self::new(Code::Failed, message)
     }
 
     /// Returns the kernel's answer, with its extended-ack text where it gave one.

@@ -24,22 +24,21 @@ impl HasData for HasTable {
     type Data<'a> = &'a mut ResourceTable;
 }
 
+/// Connects several interfaces of a package to one view.
+macro_rules! connect {
+    ($linker:ident to $view:ty, $get:expr; $($package:ident: $($interface:ident)+;)+) => {
+        $($($package::$interface::add_to_linker::<State, $view>($linker, $get)?;)+)+
+    };
+}
+
 fn add_wasi(l: &mut Linker<State>) -> Result<()> {
-    cli::environment::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    cli::exit::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    cli::stdin::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    cli::stdout::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    cli::stderr::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    cli::terminal_input::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    cli::terminal_output::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    cli::terminal_stdin::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    cli::terminal_stdout::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    cli::terminal_stderr::add_to_linker::<State, WasiCli>(l, State::cli)?;
-    clocks::wall_clock::add_to_linker::<State, WasiClocks>(l, State::clocks)?;
-    clocks::monotonic_clock::add_to_linker::<State, WasiClocks>(l, State::clocks)?;
-    random::random::add_to_linker::<State, WasiRandom>(l, |h| h.ctx().ctx.random())?;
-    random::insecure::add_to_linker::<State, WasiRandom>(l, |h| h.ctx().ctx.random())?;
-    random::insecure_seed::add_to_linker::<State, WasiRandom>(l, |h| h.ctx().ctx.random())?;
+    connect! {
+        l to WasiCli, State::cli;
+        cli: environment exit stdin stdout stderr;
+        cli: terminal_input terminal_output terminal_stdin terminal_stdout terminal_stderr;
+    }
+    connect! { l to WasiClocks, State::clocks; clocks: wall_clock monotonic_clock; }
+    connect! { l to WasiRandom, |h| h.ctx().ctx.random(); random: random insecure insecure_seed; }
     sync::io::error::add_to_linker::<State, HasTable>(l, |h| h.ctx().table)?;
     sync::io::poll::add_to_linker::<State, NoWaiting>(l, |h| Pollables(h.ctx().table))?;
     sync::io::streams::add_to_linker::<State, HasTable>(l, |h| h.ctx().table)

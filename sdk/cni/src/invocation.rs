@@ -1,54 +1,34 @@
 //! The command and the environment variables of one invocation (CNI section 2, "Parameters").
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::str::FromStr;
 
 use crate::args::Args;
 use crate::error::Error;
 use crate::names::{validate_container_id, validate_interface_name};
 use crate::version::Version;
+use crate::words::words;
 
-/// An operation: the value of `CNI_COMMAND`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Command {
-    /// Attach a container to a network.
-    Add,
-    /// Undo an `ADD`.
-    Del,
-    /// Check that an attachment is as `ADD` left it (0.4.0).
-    Check,
-    /// Say whether `ADD` requests can be serviced (1.1.0).
-    Status,
-    /// Clean up what belongs to no valid attachment (1.1.0).
-    Gc,
-    /// Report the supported versions of the specification (0.2.0).
-    Version,
+words! {
+    /// An operation: the value of `CNI_COMMAND`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Command {
+        /// Attach a container to a network.
+        Add = "ADD",
+        /// Undo an `ADD`.
+        Del = "DEL",
+        /// Check that an attachment is as `ADD` left it (0.4.0).
+        Check = "CHECK",
+        /// Say whether `ADD` requests can be serviced (1.1.0).
+        Status = "STATUS",
+        /// Clean up what belongs to no valid attachment (1.1.0).
+        Gc = "GC",
+        /// Report the supported versions of the specification (0.2.0).
+        Version = "VERSION",
+    }
 }
 
 impl Command {
-    /// All commands.
-    pub const ALL: [Command; 6] = [
-        Command::Add,
-        Command::Del,
-        Command::Check,
-        Command::Status,
-        Command::Gc,
-        Command::Version,
-    ];
-
-    /// Returns the command as `CNI_COMMAND` spells it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Command::Add => "ADD",
-            Command::Del => "DEL",
-            Command::Check => "CHECK",
-            Command::Status => "STATUS",
-            Command::Gc => "GC",
-            Command::Version => "VERSION",
-        }
-    }
-
     /// Returns the version of the specification that brought the command.
     pub const fn since(self) -> Version {
         match self {
@@ -89,12 +69,6 @@ impl Command {
             Command::Del => &["CNI_CONTAINERID", "CNI_IFNAME"],
             Command::Status | Command::Gc | Command::Version => &[],
         }
-    }
-}
-
-impl fmt::Display for Command {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 

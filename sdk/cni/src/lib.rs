@@ -13,6 +13,7 @@ mod names;
 pub mod owner;
 mod result;
 mod version;
+mod words;
 
 pub use args::{Args, PodArgs, RequestedAddress};
 pub use attachment::Attachment;

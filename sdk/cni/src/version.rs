@@ -1,63 +1,41 @@
 //! The versions of the CNI specification, and the answer to the `VERSION` command.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Value, json};
 
 use crate::error::Error;
+use crate::words::words;
 
-/// A released version of the CNI specification.
-///
-/// The default is what a document without `cniVersion` has: 0.1.0, which had no such key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(non_camel_case_types)]
-pub enum Version {
-    /// 0.1.0, the first: one IPv4 and one IPv6 address.
-    #[default]
-    V0_1_0,
-    /// 0.2.0: the `VERSION` command.
-    V0_2_0,
-    /// 0.3.0: interfaces and any number of addresses, lists of plugins.
-    V0_3_0,
-    /// 0.3.1: as 0.3.0, with a typing error corrected.
-    V0_3_1,
-    /// 0.4.0: `CHECK`, and `prevResult` on `DEL`.
-    V0_4_0,
-    /// 1.0.0: no `version` in `ips`, and only lists of plugins.
-    V1_0_0,
-    /// 1.1.0: `GC`, `STATUS`, `cniVersions`, more about interfaces and routes.
-    V1_1_0,
+words! {
+    /// A released version of the CNI specification.
+    ///
+    /// The default is what a document without `cniVersion` has: 0.1.0, which had no such key.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[allow(non_camel_case_types)]
+    pub enum Version {
+        /// 0.1.0, the first: one IPv4 and one IPv6 address.
+        #[default]
+        V0_1_0 = "0.1.0",
+        /// 0.2.0: the `VERSION` command.
+        V0_2_0 = "0.2.0",
+        /// 0.3.0: interfaces and any number of addresses, lists of plugins.
+        V0_3_0 = "0.3.0",
+        /// 0.3.1: as 0.3.0, with a typing error corrected.
+        V0_3_1 = "0.3.1",
+        /// 0.4.0: `CHECK`, and `prevResult` on `DEL`.
+        V0_4_0 = "0.4.0",
+        /// 1.0.0: no `version` in `ips`, and only lists of plugins.
+        V1_0_0 = "1.0.0",
+        /// 1.1.0: `GC`, `STATUS`, `cniVersions`, more about interfaces and routes.
+        V1_1_0 = "1.1.0",
+    }
 }
 
 impl Version {
-    /// All versions, oldest first.
-    pub const ALL: [Version; 7] = [
-        Version::V0_1_0,
-        Version::V0_2_0,
-        Version::V0_3_0,
-        Version::V0_3_1,
-        Version::V0_4_0,
-        Version::V1_0_0,
-        Version::V1_1_0,
-    ];
-
     /// The newest version.
     pub const LATEST: Version = Version::V1_1_0;
-
-    /// Returns the version as `cniVersion` spells it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Version::V0_1_0 => "0.1.0",
-            Version::V0_2_0 => "0.2.0",
-            Version::V0_3_0 => "0.3.0",
-            Version::V0_3_1 => "0.3.1",
-            Version::V0_4_0 => "0.4.0",
-            Version::V1_0_0 => "1.0.0",
-            Version::V1_1_0 => "1.1.0",
-        }
-    }
 
     /// Returns the version that a document's `cniVersion` names: absent or empty is 0.1.0, unknown is an
     /// error of code 1.
@@ -83,12 +61,6 @@ impl Version {
     /// `priority`, `table` and `scope` of routes: 1.1.0 and later.
     pub fn has_interface_and_route_attributes(self) -> bool {
         self >= Version::V1_1_0
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 

@@ -13,7 +13,7 @@ use crate::namespace::Namespace;
 use crate::owner::Owner;
 use crate::pattern::{
     DATA_DIR, Directory, File, Number, Pattern, RESOLV_CONF, Range, contains, glob_covers,
-    globs_meet, is_every, is_glob, literal,
+    globs_meet, is_every, is_glob, key_covers, keys_meet, literal,
 };
 use crate::phrase::{OWN, joined, quoted};
 use crate::spell::{key, spell};
@@ -321,18 +321,12 @@ impl FieldType for Keys {
     }
 
     fn covers(wide: &str, narrow: &str) -> bool {
-        each_segment(wide, narrow, glob_covers)
+        key_covers(wide, narrow)
     }
 
     /// In a question `*` stands for several segments as well: `net.*` asks about every key below `net`.
     fn meets(value: &str, query: &str) -> bool {
-        let Some(more) = segments(value).len().checked_sub(segments(query).len()) else {
-            return false;
-        };
-        let spread = spread(query, more);
-        spread
-            .iter()
-            .any(|query| each_segment(value, query, globs_meet))
+        keys_meet(value, query)
     }
 
     fn points(value: &str, others: &Texts) -> Texts {
@@ -342,7 +336,7 @@ impl FieldType for Keys {
     fn flaws(keys: &Texts) -> Vec<Flaw> {
         let is_open = |key: &str| is_glob(key) || key.contains('{');
         let flaw = |key: &String| {
-            let first = segments(key)[0];
+            let first = key.split('.').next().unwrap_or_default();
             let is_below_net = is_glob(first) || first == "net";
             let outside =
                 || format!("`{key}` is not below `net.`; only parameters below it can be reached");
@@ -356,34 +350,6 @@ impl FieldType for Keys {
             .map(|text| (NO_EFFECT, text))
             .collect()
     }
-}
-
-/// The ways in which the `*` of a glob can stand for this many more segments in all.
-fn spread(glob: &str, more: usize) -> Vec<String> {
-    let Some((before, after)) = glob.split_once('*') else {
-        return if more == 0 {
-            vec![glob.to_owned()]
-        } else {
-            Vec::new()
-        };
-    };
-    let ways = (0..=more).flat_map(|own| {
-        let own_segments = format!("{before}*{}", ".*".repeat(own));
-        let rest = spread(after, more - own).into_iter();
-        rest.map(move |rest| format!("{own_segments}{rest}"))
-    });
-    ways.collect()
-}
-
-fn segments(key: &str) -> Vec<&str> {
-    key.split('.').collect()
-}
-
-/// Whether two keys have as many segments, and something holds for each of one and that of the other.
-fn each_segment(one: &str, other: &str, holds: fn(&str, &str) -> bool) -> bool {
-    let (one, other) = (segments(one), segments(other));
-    let mut both = one.iter().zip(&other);
-    one.len() == other.len() && both.all(|(one, other)| holds(one, other))
 }
 
 /// An owner, by its mark.

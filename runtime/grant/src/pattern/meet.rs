@@ -5,6 +5,20 @@ use super::element::{Element, elements};
 /// Whether some text matches both globs. A placeholder stands for any text. Of two negated classes, and of a class and a
 /// negated one, it may say yes although no character is in both.
 pub fn globs_meet(one: &str, other: &str) -> bool {
+    meet(one, other, |_, _| true)
+}
+
+/// Whether some dotted key matches both a glob of keys, whose segments are globs, and a question, in which `*` stands for
+/// several segments as well.
+pub(crate) fn keys_meet(glob: &str, question: &str) -> bool {
+    let is_dot = |element: &Element| *element == Element::Literal('.');
+    meet(glob, question, |one, asked| {
+        is_dot(one) == is_dot(asked) || *asked == Element::Many
+    })
+}
+
+/// Whether some text matches both, in which an element of one may stand for what one of the other stands for.
+fn meet(one: &str, other: &str, may_stand: impl Fn(&Element, &Element) -> bool) -> bool {
     let (one, other) = (elements(one), elements(other));
     // `meet[j]`: whether the rest of `one` from the present element meets that of `other` from its element `j`.
     let mut meet = only_many(&other);
@@ -12,10 +26,12 @@ pub fn globs_meet(one: &str, other: &str) -> bool {
         let mut now = vec![false; other.len() + 1];
         now[other.len()] = element.is_any_text() && meet[other.len()];
         for (j, beside) in other.iter().enumerate().rev() {
-            now[j] = if element.is_any_text() || beside.is_any_text() {
-                meet[j] || now[j + 1]
-            } else {
-                have_one_in_common(element, beside) && meet[j + 1]
+            let may_stand = may_stand(element, beside);
+            now[j] = match (element.is_any_text(), beside.is_any_text()) {
+                (true, true) => meet[j] || now[j + 1],
+                (true, false) => meet[j] || may_stand && now[j + 1],
+                (false, true) => may_stand && meet[j] || now[j + 1],
+                (false, false) => may_stand && have_one_in_common(element, beside) && meet[j + 1],
             };
         }
         meet = now;

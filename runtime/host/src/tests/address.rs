@@ -30,7 +30,7 @@ fn an_address_is_added_and_taken_back() {
     let mut lab = Lab::on(machine_with_a_pair(), PODS);
     let before = lab.node.state();
     let added = lab
-        .broker
+        .view()
         .add(CONTAINER, by_name("eth0"), new("10.1.0.2/24"));
     added.expect("an address");
     let container = lab.node.network(Namespace::Container);
@@ -38,7 +38,7 @@ fn an_address_is_added_and_taken_back() {
     assert_eq!(container.addresses_of("eth0"), [expected]);
     assert_eq!(container.routes.len(), 2, "its own and its network's");
     let again = lab
-        .broker
+        .view()
         .add(CONTAINER, by_name("eth0"), new("10.1.0.2/24"));
     assert_eq!(code(again), Some(Code::Exists));
     lab.undo_to(&before);
@@ -53,7 +53,7 @@ fn addresses_of_others_are_denied() {
         (CONTAINER, "lo", "10.1.0.2/24"),
         (HOST, "host0", "10.1.0.2/24"),
     ] {
-        let added = lab.broker.add(namespace, by_name(link), new(address));
+        let added = lab.view().add(namespace, by_name(link), new(address));
         assert_eq!(code(added), Some(Code::Denied), "{address} at {link}");
     }
     assert_eq!(lab.node.state(), before);
@@ -64,6 +64,6 @@ fn a_prefix_that_is_too_long_is_invalid() {
     let mut lab = Lab::on(machine_with_a_pair(), PODS);
     let mut wrong = new("10.1.0.2/24");
     wrong.address.prefix_length = 33;
-    let added = lab.broker.add(CONTAINER, by_name("eth0"), wrong);
+    let added = lab.view().add(CONTAINER, by_name("eth0"), wrong);
     assert_eq!(code(added), Some(Code::Invalid));
 }

@@ -26,7 +26,7 @@ fn connections_are_deleted_where_a_rule_allows_it() {
     ];
     for (filter, expected) in outcomes {
         assert_eq!(
-            code(lab.broker.delete(HOST, filter)),
+            code(lab.view().delete(HOST, filter)),
             expected,
             "{filter:?}"
         );

@@ -20,12 +20,12 @@ fn a_device_is_read_by_the_name_that_a_rule_has() {
     };
     let path = "/sys/devices/pci0000:00/0000:03:00.0";
     lab.node.put_device(path, card);
-    let found = lab.broker.by_link("ens3".to_owned()).expect("a card");
+    let found = lab.view().by_link("ens3".to_owned()).expect("a card");
     assert_eq!(
         (&*found.driver, &*found.pci_address),
         ("igb", "0000:03:00.0")
     );
-    let found = lab.broker.by_pci_address("0000:03:00.0".to_owned());
+    let found = lab.view().by_pci_address("0000:03:00.0".to_owned());
     assert_eq!(found.expect("a card").link, "ens3");
     let scalable = Device {
         link: "ens3s4".to_owned(),
@@ -34,29 +34,26 @@ fn a_device_is_read_by_the_name_that_a_rule_has() {
     };
     lab.node
         .put_device(format!("{path}/mlx5_core.sf.4"), scalable);
-    let found = lab.broker.by_auxiliary_name("mlx5_core.sf.4".to_owned());
+    let found = lab.view().by_auxiliary_name("mlx5_core.sf.4".to_owned());
     assert_eq!(found.expect("a function").link, "ens3s4");
-    let broker = &mut lab.broker;
+    let mut view = lab.view();
     for (outcome, expected) in [
-        (broker.by_link("eth0".to_owned()), Code::Denied),
-        (broker.by_link("ens4".to_owned()), Code::NotFound),
+        (view.by_link("eth0".to_owned()), Code::Denied),
+        (view.by_link("ens4".to_owned()), Code::NotFound),
+        (view.by_pci_address("0000:04:00.0".to_owned()), Code::Denied),
         (
-            broker.by_pci_address("0000:04:00.0".to_owned()),
-            Code::Denied,
-        ),
-        (
-            broker.by_pci_address("0000:03:00.1".to_owned()),
+            view.by_pci_address("0000:03:00.1".to_owned()),
             Code::NotFound,
         ),
         (
-            broker.by_auxiliary_name("mlx5_core.eth.0".to_owned()),
+            view.by_auxiliary_name("mlx5_core.eth.0".to_owned()),
             Code::Denied,
         ),
         (
-            broker.by_auxiliary_name("mlx5_core.sf.5".to_owned()),
+            view.by_auxiliary_name("mlx5_core.sf.5".to_owned()),
             Code::NotFound,
         ),
-        (broker.by_kernel_path(path.to_owned()), Code::Denied),
+        (view.by_kernel_path(path.to_owned()), Code::Denied),
     ] {
         assert_eq!(code(outcome), Some(expected));
     }

@@ -14,9 +14,9 @@ fn an_address_is_bound_to_the_zone_of_the_rule_and_taken_back() {
     let mut lab = Lab::granting(RULES);
     lab.node.run_firewalld(&["trusted", "public"]);
     let before = lab.node.state();
-    let denied = lab.broker.add_source("public".to_owned(), POD);
+    let denied = lab.view().add_source("public".to_owned(), POD);
     assert_eq!(code(denied), Some(Code::Denied));
-    lab.broker
+    lab.view()
         .add_source("trusted".to_owned(), POD)
         .expect("a source");
     assert_ne!(lab.node.state(), before);
@@ -26,7 +26,7 @@ fn an_address_is_bound_to_the_zone_of_the_rule_and_taken_back() {
 #[test]
 fn without_firewalld_there_are_no_zones() {
     let mut lab = Lab::granting(RULES);
-    assert!(!lab.broker.is_running().expect("an answer"));
-    let added = lab.broker.add_source("trusted".to_owned(), POD);
+    assert!(!lab.view().is_running().expect("an answer"));
+    let added = lab.view().add_source("trusted".to_owned(), POD);
     assert_eq!(code(added), Some(Code::Unsupported));
 }

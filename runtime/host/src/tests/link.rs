@@ -190,7 +190,7 @@ fn machine_with_a_default_route() -> Node {
     };
     lab.links().create(port).expect("a port");
     let default = over("uplink", "0.0.0.0/0");
-    lab.broker.add(HOST, default).expect("a default route");
+    lab.view().add(HOST, default).expect("a default route");
     lab.node
 }
 

@@ -14,7 +14,7 @@ mod sysctl;
 mod traffic;
 
 use weir_grant::store::Configured;
-use weir_grant::{Capabilities, Namespace};
+use weir_grant::{Capabilities, Namespace, Rule};
 use weir_kernel::{Broker, Code, Error};
 use weir_kit::gate;
 use weir_model::{Node, State as Machine};
@@ -24,6 +24,7 @@ use super::bindings::weir::cni::types::{self, LinkReference};
 use super::firewall::FirewallView;
 use super::link::LinkView;
 use super::store::{OpenStores, StoreView};
+use super::view::View;
 use wasmtime::component::ResourceTable;
 
 pub(crate) const HOST: types::Namespace = types::Namespace::Host;
@@ -62,16 +63,21 @@ impl Lab {
         }
     }
 
+    /// Returns the view of a capability that has nothing else.
+    pub(crate) fn view<R: Rule>(&mut self) -> View<'_, R> {
+        View::new(&mut self.broker)
+    }
+
     pub(crate) fn links(&mut self) -> LinkView<'_> {
         LinkView {
-            broker: &mut self.broker,
+            view: View::new(&mut self.broker),
             calls: &mut self.calls,
         }
     }
 
     pub(crate) fn firewall(&mut self) -> FirewallView<'_> {
         FirewallView {
-            broker: &mut self.broker,
+            view: View::new(&mut self.broker),
             plugin: "test",
             network: "pods",
             previous: None,
@@ -80,7 +86,7 @@ impl Lab {
 
     pub(crate) fn stores<'a>(&'a mut self, configured: &'a Configured) -> StoreView<'a> {
         StoreView {
-            broker: &mut self.broker,
+            view: View::new(&mut self.broker),
             table: &mut self.table,
             open: &mut self.stores,
             configured,

@@ -21,9 +21,9 @@ fn an_entry_is_added_where_it_may_be_and_taken_back() {
     let rules = r#"{"neighbour": [{"namespace": "container", "links": ["{ifname}"]}]}"#;
     let mut lab = Lab::on(machine_with_a_pair(), rules);
     let before = lab.node.state();
-    let denied = lab.broker.add(HOST, by_name("host0"), entry());
+    let denied = lab.view().add(HOST, by_name("host0"), entry());
     assert_eq!(code(denied), Some(Code::Denied));
-    lab.broker
+    lab.view()
         .add(CONTAINER, by_name("eth0"), entry())
         .expect("an entry");
     assert_eq!(lab.node.network(Namespace::Container).neighbours.len(), 1);

@@ -35,17 +35,17 @@ fn a_rule_is_added_where_it_may_be_and_taken_back() {
         (CONTAINER, from((10, 1, 0, 2), 32, 254)),
         (CONTAINER, from((10, 1, 0, 2), 0, 100)),
     ] {
-        let denied = lab.broker.add(namespace, rule.clone());
+        let denied = lab.view().add(namespace, rule.clone());
         assert_eq!(code(denied), Some(Code::Denied), "{rule:?}");
-        let denied = lab.broker.delete(namespace, rule);
+        let denied = lab.view().delete(namespace, rule);
         assert_eq!(code(denied), Some(Code::Denied));
     }
-    let too_long = lab.broker.add(CONTAINER, from((10, 1, 0, 2), 33, 100));
+    let too_long = lab.view().add(CONTAINER, from((10, 1, 0, 2), 33, 100));
     assert_eq!(code(too_long), Some(Code::Invalid));
-    assert_eq!(code(lab.broker.list(HOST, None)), Some(Code::Denied));
+    assert_eq!(code(lab.view().list(HOST, None)), Some(Code::Denied));
 
-    lab.broker.add(CONTAINER, own.clone()).expect("a rule");
-    let listed = lab.broker.list(CONTAINER, Some(IpFamily::Ipv4));
+    lab.view().add(CONTAINER, own.clone()).expect("a rule");
+    let listed = lab.view().list(CONTAINER, Some(IpFamily::Ipv4));
     let listed = listed.expect("the rules");
     let tables: Vec<u32> = listed.iter().map(|rule| rule.table).collect();
     assert_eq!(tables, [255, 100, 254, 253]);
@@ -53,12 +53,12 @@ fn a_rule_is_added_where_it_may_be_and_taken_back() {
     let in_container = lab.node.network(Namespace::Container).policy_rules;
     assert_eq!(in_container.len(), 6);
     lab.undo_to(&before);
-    lab.broker.add(CONTAINER, own.clone()).expect("a rule");
-    lab.broker
+    lab.view().add(CONTAINER, own.clone()).expect("a rule");
+    lab.view()
         .delete(CONTAINER, own.clone())
         .expect("it is there");
     assert_eq!(
-        code(lab.broker.delete(CONTAINER, own)),
+        code(lab.view().delete(CONTAINER, own)),
         Some(Code::NotFound)
     );
 }

@@ -1,9 +1,11 @@
 //! Capability `route`.
 
 use weir_grant::Namespace;
-use weir_grant::route::{self as grant, MAIN_TABLE};
+use weir_grant::address::AddressRule;
+use weir_grant::route::{self as grant, MAIN_TABLE, RouteRule};
 use weir_kernel::Code;
 
+use super::super::bindings::weir::cni::address::Host as _;
 use super::super::bindings::weir::cni::route::{Host as _, Route};
 use super::address::new;
 use super::{CONTAINER, HOST, Lab, by_name, code, machine_with_a_pair};
@@ -22,20 +24,14 @@ pub(super) fn over(link: &str, destination: &str) -> Route {
 /// A machine where `eth0` has an address.
 fn lab() -> Lab {
     let mut lab = Lab::on(machine_with_a_pair(), RULES);
-    let broker = &mut lab.broker;
-    let added = super::super::bindings::weir::cni::address::Host::add(
-        broker,
-        CONTAINER,
-        by_name("eth0"),
-        new("10.1.0.2/24"),
-    );
+    let mut view = lab.view::<AddressRule>();
+    let added = view.add(CONTAINER, by_name("eth0"), new("10.1.0.2/24"));
     added.expect("an address");
     Lab::on(lab.node, RULES)
 }
 
 fn add(lab: &mut Lab, namespace: super::types::Namespace, route: Route) -> Option<Code> {
-    use super::super::bindings::weir::cni::route::Host;
-    code(Host::add(&mut lab.broker, namespace, route))
+    code(lab.view::<RouteRule>().add(namespace, route))
 }
 
 #[test]
@@ -47,7 +43,7 @@ fn a_route_goes_into_the_main_table_and_is_taken_back() {
         mtu: Some(1400),
         ..over("eth0", "10.5.0.0/16")
     };
-    lab.broker
+    lab.view::<RouteRule>()
         .replace(CONTAINER, replaced)
         .expect("a replacement");
     let routes = lab.node.network(Namespace::Container).routes;

@@ -14,7 +14,7 @@ const RULES: &str = r#"{"sysctl": [
 ]}"#;
 
 fn write(lab: &mut Lab, value: &str) -> Option<Code> {
-    code(lab.broker.write(HOST, FORWARD.to_owned(), value.to_owned()))
+    code(lab.view().write(HOST, FORWARD.to_owned(), value.to_owned()))
 }
 
 fn now(lab: &Lab) -> String {
@@ -27,7 +27,7 @@ fn only_the_values_of_the_rule_are_written() {
     assert_eq!(write(&mut lab, "0"), Some(Code::Denied));
     assert_eq!(write(&mut lab, "1"), None);
     assert_eq!(now(&lab), "1");
-    let missing = lab.broker.read(CONTAINER, "net.ipv4.nothing".to_owned());
+    let missing = lab.view().read(CONTAINER, "net.ipv4.nothing".to_owned());
     assert_eq!(code(missing), Some(Code::NotFound));
 }
 
@@ -37,7 +37,7 @@ fn a_parameter_has_its_value_back_when_the_add_fails() {
     let before = lab.node.state();
     assert_eq!(write(&mut lab, "1"), None);
     let written = lab
-        .broker
+        .view()
         .write(CONTAINER, FORWARD.to_owned(), "1".to_owned());
     assert_eq!(code(written), None);
     lab.undo_to(&before);

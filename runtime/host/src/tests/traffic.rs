@@ -60,6 +60,10 @@ fn filter(parent: u32, action: Action) -> Filter {
     }
 }
 
+fn host() -> LinkReference {
+    by_name("host0")
+}
+
 #[test]
 fn classes_and_filters_are_made_and_taken_back() {
     let rules = r#"{"traffic": [
@@ -68,33 +72,32 @@ fn classes_and_filters_are_made_and_taken_back() {
     ]}"#;
     let mut lab = Lab::on(machine_with_a_pair(), rules);
     let before = lab.node.state();
-    let host = || by_name("host0");
     let to_class = || filter(FIRST, Action::Classify(CLASS));
     let htb = || at_root(Discipline::Htb(0x30));
     for denied in [
-        lab.broker
+        lab.view()
             .add_qdisc(HOST, host(), at_root(Discipline::Tbf(BUCKET))),
-        lab.broker.add_qdisc(HOST, host(), ingress()),
-        lab.broker.add_qdisc(CONTAINER, by_name("eth0"), htb()),
-        lab.broker
+        lab.view().add_qdisc(HOST, host(), ingress()),
+        lab.view().add_qdisc(CONTAINER, by_name("eth0"), htb()),
+        lab.view()
             .add_filter(HOST, host(), filter(FIRST, Action::Redirect(host()))),
     ] {
         assert_eq!(code(denied), Some(Code::Denied));
     }
-    let early = lab.broker.add_class(HOST, host(), class());
+    let early = lab.view().add_class(HOST, host(), class());
     assert_eq!(code(early), Some(Code::NotFound));
 
-    lab.broker.add_qdisc(HOST, host(), htb()).expect("htb");
-    lab.broker
+    lab.view().add_qdisc(HOST, host(), htb()).expect("htb");
+    lab.view()
         .add_class(HOST, host(), class())
         .expect("a class");
-    lab.broker
+    lab.view()
         .add_filter(HOST, host(), to_class())
         .expect("a filter");
-    let again = lab.broker.add_class(HOST, host(), class());
+    let again = lab.view().add_class(HOST, host(), class());
     assert_eq!(code(again), Some(Code::Exists));
 
-    let qdiscs = lab.broker.list_qdiscs(HOST, host()).expect("a list");
+    let qdiscs = lab.view().list_qdiscs(HOST, host()).expect("a list");
     assert!(matches!(
         qdiscs[..],
         [Qdisc {
@@ -103,10 +106,10 @@ fn classes_and_filters_are_made_and_taken_back() {
             ..
         }]
     ));
-    let classes = lab.broker.list_classes(HOST, host()).expect("a list");
+    let classes = lab.view().list_classes(HOST, host()).expect("a list");
     assert_eq!((classes[0].handle, classes[0].cburst), (CLASS, 30_000));
     let filters = lab
-        .broker
+        .view()
         .list_filters(HOST, host(), FIRST)
         .expect("a list");
     assert!(matches!(
@@ -118,7 +121,7 @@ fn classes_and_filters_are_made_and_taken_back() {
     ));
     assert!(filters[0].source.is_some() && filters[0].destination.is_none());
 
-    let kept = lab.broker.delete_qdisc(HOST, host(), ROOT);
+    let kept = lab.view().delete_qdisc(HOST, host(), ROOT);
     assert_eq!(code(kept), Some(Code::Denied));
     lab.undo_to(&before);
 }
@@ -132,18 +135,17 @@ fn packets_are_redirected_where_both_links_may_be_used() {
     ]}"#;
     let mut lab = Lab::on(machine_with_a_pair(), rules);
     let before = lab.node.state();
-    let host = || by_name("host0");
-    lab.broker
+    lab.view()
         .add_qdisc(HOST, host(), ingress())
         .expect("ingress");
     let to = |name| filter(INGRESS, Action::Redirect(by_name(name)));
-    let denied = lab.broker.add_filter(HOST, host(), to("lo"));
+    let denied = lab.view().add_filter(HOST, host(), to("lo"));
     assert_eq!(code(denied), Some(Code::Denied));
-    lab.broker
+    lab.view()
         .add_filter(HOST, host(), to("host0"))
         .expect("a filter");
     let filters = lab
-        .broker
+        .view()
         .list_filters(HOST, host(), INGRESS)
         .expect("a list");
     let index = lab.node.state().host.link("host0").map(|link| link.index);
@@ -152,11 +154,11 @@ fn packets_are_redirected_where_both_links_may_be_used() {
     };
     assert_eq!(Some(target), index);
 
-    lab.broker
+    lab.view()
         .delete_qdisc(HOST, host(), INGRESS_PLACE)
         .expect("it is there");
     for (link, answer) in [("host0", Code::NotFound), ("host1", Code::Denied)] {
-        let gone = lab.broker.delete_qdisc(HOST, by_name(link), INGRESS_PLACE);
+        let gone = lab.view().delete_qdisc(HOST, by_name(link), INGRESS_PLACE);
         assert_eq!(code(gone), Some(answer), "{link}");
     }
     lab.undo_to(&before);

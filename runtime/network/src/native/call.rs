@@ -62,12 +62,7 @@ impl NativeCall<'_> {
             plugin: self.plugin.to_owned(),
             digest: digest.to_string(),
         };
-        let invocation = Invocation {
-            container_id: subject.container_id.clone(),
-            ifname: subject.ifname.clone(),
-            network: self.granted_as().to_owned(),
-            ..Invocation::default()
-        };
+        let invocation = Invocation::new(&subject.container_id, &subject.ifname, self.granted_as());
         let audit = sandbox.audit_log();
         if let (Command::Add, Some(why)) = (self.command, audit.failure()) {
             return Err(unrecorded(why));

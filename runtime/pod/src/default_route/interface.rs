@@ -32,12 +32,11 @@ pub(super) fn of_all(
     let links = links(attachment, namespaces, attached)?;
     let names: Vec<String> = links.iter().map(|(_, link)| link.name.clone()).collect();
     let interfaces = links.into_iter().map(|(index, link)| {
-        let invocation = Invocation {
-            container_id: attachment.container_id.clone(),
-            ifname: link.name.clone(),
-            network: attached[index].network.clone(),
-            ..Invocation::default()
-        };
+        let invocation = Invocation::new(
+            &attachment.container_id,
+            &link.name,
+            &attached[index].network,
+        );
         Ok(Interface {
             index,
             link: link.facts(Namespace::Container),

@@ -208,7 +208,10 @@ impl Contract {
                     format!("abi.{capital}[{}]", self.go_of(id, package))
                 }
                 TypeDefKind::Type(ty) => self.function(transfer, ty, package, need),
-                _ => self.own_function(transfer, id, package, need),
+                _ => {
+                    need(transfer, id);
+                    self.own_function(transfer, id, package)
+                }
             };
         }
         let (size_of, align_of) = (|ty| self.size(ty), |ty| self.align(ty));
@@ -248,7 +251,8 @@ impl Contract {
             }
             TypeDefKind::Tuple(_) => format!("abi.{capital}Pair"),
             TypeDefKind::Handle(Handle::Own(resource)) => {
-                self.own_function(transfer, *resource, package, need)
+                need(transfer, *resource);
+                self.own_function(transfer, *resource, package)
             }
             other => panic!("the contract has no {}", other.as_str()),
         }
@@ -265,15 +269,8 @@ impl Contract {
         }
     }
 
-    /// The name of a function of the SDK's own, which is passed to `need`.
-    fn own_function(
-        &self,
-        transfer: Transfer,
-        id: TypeId,
-        package: &str,
-        need: &mut dyn FnMut(Transfer, TypeId),
-    ) -> String {
-        need(transfer, id);
+    /// The name of a function of the SDK's own, in a package.
+    fn own_function(&self, transfer: Transfer, id: TypeId, package: &str) -> String {
         self.qualified(id, package, &self.own_name(transfer, id))
     }
 

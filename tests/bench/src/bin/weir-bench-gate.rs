@@ -64,12 +64,11 @@ fn perform(parts: Vec<Part>, log: &Path) -> Result<()> {
     let log = Arc::new(Log::open(&Paths::below(log)));
     for part in parts {
         let grant: Document = serde_json::from_str(&part.grant)?;
-        let invocation = Invocation {
-            container_id: part.subject.container_id.clone(),
-            ifname: part.subject.ifname.clone(),
-            network: part.subject.network.clone(),
-            ..Invocation::default()
-        };
+        let invocation = Invocation::new(
+            &part.subject.container_id,
+            &part.subject.ifname,
+            &part.subject.network,
+        );
         let audit = Audit::new(part.subject, log.clone(), false);
         let mut gate = Gate::new(grant.spec.capabilities, invocation, audit);
         for act in part.acts {

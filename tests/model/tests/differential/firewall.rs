@@ -25,12 +25,11 @@ fn apply_to(side: &mut Side, (family, table): (Family, &str), commands: Vec<Comm
 fn say_all(side: &mut Side, (family, table): (Family, &str)) {
     let namespace = Host;
     let table = || table.to_owned();
-    let chains = side.perform(ListChains {
+    let chains = side.answer(ListChains {
         namespace,
         family,
         table: table(),
     });
-    side.say(format!("{chains:?}"));
     for chain in chains.unwrap_or_default() {
         let chain = chain.name;
         let rules = side.perform(ListRules {
@@ -46,12 +45,11 @@ fn say_all(side: &mut Side, (family, table): (Family, &str)) {
         let comments: Vec<_> = comments.collect();
         side.say(format!("{comments:?}"));
     }
-    let sets = side.perform(ListSets {
+    let sets = side.answer(ListSets {
         namespace,
         family,
         table: table(),
     });
-    side.say(format!("{sets:?}"));
     for set in sets.unwrap_or_default() {
         let elements = side.perform(ListElements {
             namespace,
@@ -216,8 +214,7 @@ fn remove_reference(plugin: &str, addresses: &[&str]) -> RemoveReference {
 
 /// Notes how many rules and chains a plugin of the reference set has left, and removes them.
 fn take_over(side: &mut Side, sought: RemoveReference, tables: &[(Family, &str)]) {
-    let removed = side.perform(sought);
-    side.say(format!("{removed:?}"));
+    side.answer(sought);
     for table in tables {
         say_all(side, *table);
     }

@@ -47,8 +47,7 @@ fn delete(side: &mut Side, namespace: Namespace, rule: PolicyRule) {
 fn list(side: &mut Side) {
     for namespace in BOTH {
         for family in [None, Some(Family::Ipv4), Some(Family::Ipv6)] {
-            let rules = side.perform(List { namespace, family });
-            side.say(format!("{rules:#?}"));
+            side.answer(List { namespace, family });
         }
     }
 }

@@ -123,7 +123,18 @@ impl Side {
         self.note::<O, A>(&what, done)
     }
 
-    /// The same in an open store.
+    /// The same, and notes the answer.
+    pub(crate) fn answer<O, A: Debug>(&mut self, operation: O) -> Option<A>
+    where
+        O: Operation + Debug,
+        DynKernel: Perform<O, A>,
+    {
+        let answer = self.perform(operation);
+        self.say(format!("{answer:?}"));
+        answer
+    }
+
+    /// The same as [`perform`](Self::perform) in an open store.
     pub(crate) fn perform_in<O, A>(&mut self, store: &mut DynTransaction, operation: O) -> Option<A>
     where
         O: Operation + Debug,

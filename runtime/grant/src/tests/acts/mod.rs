@@ -15,12 +15,7 @@ use crate::{Invocation, Severity};
 use crate::Severity::{ChangesHost, Contained, LeavesContainer, ReachesOthers, Reads};
 
 fn invocation() -> Invocation {
-    Invocation {
-        container_id: "5f3c".to_owned(),
-        ifname: "eth0".to_owned(),
-        network: "net".to_owned(),
-        ..Invocation::default()
-    }
+    Invocation::new("5f3c", "eth0", "net")
 }
 
 /// The mark of this attachment's links.

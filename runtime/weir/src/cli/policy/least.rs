@@ -91,12 +91,7 @@ mod tests {
     }
 
     fn invocation() -> Invocation {
-        Invocation {
-            container_id: "5f3c".to_owned(),
-            ifname: "eth0".to_owned(),
-            network: "pods".to_owned(),
-            ..Invocation::default()
-        }
+        Invocation::new("5f3c", "eth0", "pods")
     }
 
     fn capabilities(text: &str) -> Capabilities {

@@ -362,12 +362,11 @@ impl<'a> Handover<'a> {
 impl Item {
     fn invocation(&self) -> Invocation {
         let attachment = &self.attached.attachment;
-        Invocation {
-            container_id: attachment.container_id.clone(),
-            ifname: attachment.ifname.clone(),
-            network: self.attached.list.name.clone(),
-            ..Invocation::default()
-        }
+        Invocation::new(
+            &attachment.container_id,
+            &attachment.ifname,
+            &self.attached.list.name,
+        )
     }
 }
 
