@@ -125,6 +125,12 @@ fn a_missing_link_is_denied_like_one_that_is_there() -> Result<()> {
     puppet.assert_each(vec![own], "not-found").map(drop)
 }
 
+/// A call of each of these functions about a link, by its `link` or its `index`.
+fn orders(functions: &[&str], key: &str, link: &Value) -> Vec<Value> {
+    let order = |function: &&str| json!({ "do": function, key: link, "address": "192.0.2.0/24", "alias": "mine" });
+    functions.iter().map(order).collect()
+}
+
 /// One call of each function that takes the name of a link of the host.
 fn about(link: &str) -> Vec<Value> {
     let functions = [
@@ -157,10 +163,7 @@ fn about(link: &str) -> Vec<Value> {
         "traffic.list-classes",
         "traffic.list-filters",
     ];
-    let named = functions.map(|function| {
-        json!({ "do": function, "link": link, "address": "192.0.2.0/24", "alias": "mine" })
-    });
-    let mut orders = Vec::from(named);
+    let mut orders = orders(&functions, "link", &json!(link));
     orders.extend([
         json!({ "do": "link.create", "kind": "bridge", "name": "own8", "master": link }),
         json!({ "do": "link.create", "kind": "macvlan", "name": "own8", "other": link }),
@@ -175,7 +178,7 @@ fn about(link: &str) -> Vec<Value> {
 fn a_link_named_by_its_number_stays_unknown() -> Result<()> {
     let puppet = puppet()?;
     let index = puppet.fixture.node.ip_json("link show nic0")?[0]["ifindex"].clone();
-    let orders = [
+    let functions = [
         "link.get",
         "link.delete",
         "link.update",
@@ -186,10 +189,7 @@ fn a_link_named_by_its_number_stays_unknown() -> Result<()> {
         "traffic.add-qdisc",
         "route.add",
     ];
-    let orders = orders.map(|function| {
-        json!({ "do": function, "index": index, "address": "192.0.2.0/24", "alias": "mine" })
-    });
-    for answer in puppet.assert_denied(orders.into())? {
+    for answer in puppet.assert_denied(orders(&functions, "index", &index))? {
         for secret in ["nic0", "veth"] {
             assert!(!answer.said.contains(secret), "{answer:#?}");
         }

@@ -67,12 +67,11 @@ fn values(chance: &mut dyn Chance, field: &field::Field) -> Vec<&'static str> {
     (0..count).map(|_| one_of(chance, field.examples)).collect()
 }
 
+/// Operations of any type.
+pub type Operations = Vec<Box<dyn Query>>;
+
 /// Operations of a capability, as many as are asked for.
-pub fn operations(
-    chance: &mut dyn Chance,
-    capability: Capability,
-    count: usize,
-) -> Vec<Box<dyn Query>> {
+pub fn operations(chance: &mut dyn Chance, capability: Capability, count: usize) -> Operations {
     (0..count)
         .filter_map(|_| operation(chance, capability))
         .collect()
@@ -88,7 +87,7 @@ pub fn operation(chance: &mut dyn Chance, capability: Capability) -> Option<Box<
 pub fn one_field_away(
     chance: &mut dyn Chance,
     capability: Capability,
-) -> Option<(Box<dyn Query>, Vec<Box<dyn Query>>)> {
+) -> Option<(Box<dyn Query>, Operations)> {
     let (known, given) = named(chance, capability)?;
     let operation = by_name(known.query_name, &given).ok()?;
     let without = |name: &str| -> Given {

@@ -187,15 +187,15 @@ fn is_tag(tag: &str) -> bool {
 
 impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            registry,
-            repository,
-            version,
-        } = self;
-        match version {
-            Version::Tag(tag) => write!(f, "{registry}/{repository}:{tag}"),
-            Version::Digest(digest) => write!(f, "{registry}/{repository}@{digest}"),
-        }
+        let mark = match self.version {
+            Version::Tag(_) => ':',
+            Version::Digest(_) => '@',
+        };
+        write!(
+            f,
+            "{}/{}{mark}{}",
+            self.registry, self.repository, self.version
+        )
     }
 }
 
