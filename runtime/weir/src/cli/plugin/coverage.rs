@@ -188,7 +188,7 @@ fn compare(grant: Loaded, component: &Inspection, is_built_in: bool) -> Covering
 }
 
 /// Returns the functions whose verb is in no rule, of capabilities that have rules.
-pub fn not_granted(imports: &Imports, granted: &Spec) -> Vec<Function> {
+fn not_granted(imports: &Imports, granted: &Spec) -> Vec<Function> {
     let mut functions = Vec::new();
     for (capability, imported) in &imports.functions {
         let sections = granted.sections();
