@@ -5,8 +5,10 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `listed` | the links that a plugin finds in a list |
 //! | `networks` | few networks |
 
+mod listed;
 mod networks;
 pub mod reads;
 #[cfg(test)]
@@ -15,6 +17,7 @@ mod tests;
 use std::collections::BTreeSet;
 
 use ipnet::IpNet;
+use listed::seen_in_lists;
 use networks::bound_networks;
 use serde::Serialize;
 use weir_grant::field::Seen;
@@ -50,8 +53,10 @@ pub struct WithoutRule {
 ///
 /// Errors: rules that are valid one by one, but not together.
 pub fn suggest(recorded: &[Recorded], networks: &[IpNet]) -> Result<Suggested, String> {
+    let listed = seen_in_lists(recorded);
     let needs: Vec<(Need, &Invocation)> = recorded
         .iter()
+        .chain(&listed)
         .flat_map(|r| r.operation.needs().into_iter().map(|n| (n, &r.invocation)))
         .collect();
     let needs = needs.as_slice();
