@@ -46,6 +46,20 @@ pub fn reading(imported: &Functions) -> Functions {
     imported.iter().filter_map(of_capability).collect()
 }
 
+/// Returns what a grant's rules let these functions read, without anything else that the rules allow.
+pub fn reads_of(granted: &Capabilities, reading: &Functions) -> Vec<RuleFields> {
+    let of_capability = |(capability, functions): (&Capability, &Vec<String>)| {
+        let mut rules = rules_of(granted, *capability);
+        rules.retain(|rule| is_for_any(rule, functions));
+        rules
+    };
+    reading
+        .iter()
+        .flat_map(of_capability)
+        .map(read_of)
+        .collect()
+}
+
 fn is_for_any(rule: &RuleFields, functions: &[String]) -> bool {
     let mut functions = functions.iter();
     may_read(rule) && functions.any(|name| function::concerns(rule.capability, name, rule))
@@ -219,6 +233,28 @@ mod tests {
 
     fn rules(text: &str) -> Capabilities {
         serde_json::from_str(text).unwrap_or_else(|why| panic!("{why}: {text}"))
+    }
+
+    #[test]
+    fn reads_of_a_grant_are_kept_for_what_is_imported() {
+        let granted = rules(
+            r#"{"link": [{"namespace": "host", "kinds": ["veth"], "attributes": ["mtu"], "verbs": ["read", "update"]},
+                         {"namespace": "container", "verbs": ["create"]}],
+                "route": [{"verbs": ["read"]}],
+                "store": [{"directories": ["/run/cni/a"]}, {"files": ["/etc/a"]}]}"#,
+        );
+        let imported = imported(&[
+            (Capability::Link, &["get", "update"]),
+            (Capability::Route, &["add"]),
+            (Capability::Store, &["read-file"]),
+        ]);
+        let kept = reads_of(&granted, &reading(&imported));
+        let kept: Vec<String> = kept.iter().map(|rule| rule.to_json().to_string()).collect();
+        let expected = [
+            r#"{"kinds":["veth"],"namespace":"host","verbs":["read"]}"#,
+            r#"{"files":["/etc/a"],"verbs":["read"]}"#,
+        ];
+        assert_eq!(kept, expected);
     }
 
     /// What a grant lacks beside this one, by capability.

@@ -253,7 +253,7 @@ fn what_is_suggested_allows_what_was_recorded_and_nothing_else() {
             invocation: invocation(),
             operation: recorded,
         }];
-        let suggested = suggest(&all, &[]).expect("rules");
+        let suggested = suggest(&all, &[], &[]).expect("rules");
         let recorded = &*all[0].operation;
         let told = !suggested.without_rule.is_empty();
         assert!(

@@ -92,7 +92,7 @@ fn suggestion(plan: &Plan, component: &Inspection, steps: &[Step]) -> Result<Sug
         }
     }
     let operations = recorded.len();
-    let suggested = suggest(&recorded, &given(steps)).map_err(|why| anyhow!(why))?;
+    let suggested = suggest(&recorded, &given(steps), &[]).map_err(|why| anyhow!(why))?;
     let digest = Some(component.digest.clone());
     Ok(Suggested {
         operations,
