@@ -2,6 +2,7 @@
 
 mod explain;
 mod learn;
+mod suggested;
 
 use std::fs;
 use std::io::Write;

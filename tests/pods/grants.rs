@@ -1,9 +1,9 @@
 //! Which plugins a network of a namespace can use (section 7.4): those whose grant names it.
 
-use anyhow::Result;
-use serde_json::json;
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
 
-use crate::world::{World, bridge, list, names};
+use crate::world::{World, bridge, list, names, selection};
 
 #[test]
 fn npwg_7_4_a_network_uses_only_plugins_whose_grant_names_it() -> Result<()> {
@@ -70,5 +70,47 @@ fn the_audit_log_names_the_definition() -> Result<()> {
             .filter(of_default)
             .all(|record| record.get("definition").is_none())
     );
+    Ok(())
+}
+
+/// Of the node's log, for the tenants' section as well.
+#[test]
+fn a_suggested_grant_runs_for_a_definition() -> Result<()> {
+    let world = World::create()?;
+    let portmap = json!({ "type": "portmap", "capabilities": { "portMappings": true } });
+    let plugins = [bridge("bsuggest", "10.50.4.0/24"), portmap];
+    world.define("suggested", &list("suggested", &plugins))?;
+    let ports = json!([{ "hostPort": 18081, "containerPort": 80, "protocol": "udp" }]);
+    let networks = selection("suggested", json!({ "portMappings": ports }));
+    let attach = |name: &str| -> Result<()> {
+        let pod = world.pod(name, &networks)?;
+        for command in ["ADD", "DEL"] {
+            let mut call = world.call(command, &pod, &world.config());
+            let outcome = world.node.run(call.set("WEIR_AUDIT_READS", "0"))?;
+            assert!(outcome.succeeded(), "{command} of {name}: {outcome:?}");
+        }
+        Ok(())
+    };
+    attach("first")?;
+    let mut suggested = Vec::new();
+    for plugin in ["bridge", "portmap", "host-local"] {
+        let yaml = world.node.stdout(&["grants", "suggest", plugin], 0)?;
+        assert!(yaml.starts_with("# Reads were not recorded"), "{yaml}");
+        let file = world.node.write("suggested.yaml", &yaml)?;
+        let file = file.to_str().context("a path is text")?;
+        let difference = ["grants", "diff", plugin, file, "--output", "json"];
+        let difference: Value = serde_json::from_str(&world.node.stdout(&difference, 4)?)?;
+        assert_eq!(difference["possible"], json!([]), "{yaml}");
+        suggested.push((plugin, yaml));
+    }
+    for (plugin, yaml) in suggested {
+        world.node.put_grant(format!("{plugin}.yaml"), &yaml)?;
+    }
+    let before = world.node.audit().len();
+    attach("second")?;
+    let audit = world.node.audit();
+    let mut again = audit[before..].iter();
+    let denied = again.find(|record| record["verdict"] == "denied");
+    assert_eq!(denied, None);
     Ok(())
 }

@@ -74,6 +74,11 @@ pub(crate) fn find(name: &str) -> Option<&'static BuiltIn> {
     all().iter().find(|plugin| plugin.name == name)
 }
 
+/// Returns the grant that comes with a plugin; none if the plugin is not built in.
+pub fn shipped_grant(plugin: &str) -> Option<Document> {
+    find(plugin).map(BuiltIn::grant)
+}
+
 /// All built-in plugins, by name.
 pub(crate) fn all() -> &'static [BuiltIn] {
     inside().plugins

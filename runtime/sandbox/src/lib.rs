@@ -74,7 +74,7 @@ mod validate_result;
 mod watchdog;
 
 pub use authors::authors;
-pub use builtin::{BuiltIn, Inside, hostile, missing_plugins, put_inside};
+pub use builtin::{BuiltIn, Inside, hostile, missing_plugins, put_inside, shipped_grant};
 pub use catalogue::{Catalogue, KeptVersion, Listed, Plugin, Source};
 pub use grants::deciding::{Undecided, deciding, replaces};
 pub use grants::{

@@ -1,6 +1,7 @@
 //! The functions of the contract, and which verb of a rule allows what each of them does.
 
 use super::super::Capability;
+use super::super::rule::RuleFields;
 use super::super::verb::Verb;
 use super::table::OPERATIONS;
 
@@ -26,6 +27,18 @@ pub fn further_verbs(capability: Capability, function: &str) -> &'static [Verb] 
         // In the namespace that the link enters.
         (Capability::Link, "move") => &[Verb::Create],
         _ => &[],
+    }
+}
+
+/// Whether a rule is about what a function touches: one about files only lets a plugin read a file, and no other does.
+pub fn concerns(capability: Capability, function: &str, rule: &RuleFields) -> bool {
+    let (is_store, has) = (capability == Capability::Store, |key| {
+        rule.get(key).is_some()
+    });
+    match function {
+        "read-file" if is_store => has("files"),
+        _ if is_store => has("directories") || !has("files"),
+        _ => true,
     }
 }
 
@@ -177,6 +190,28 @@ mod tests {
             }
         }
         table
+    }
+
+    #[test]
+    fn a_file_and_a_store_need_rules_of_their_own() {
+        let rule = |fields: &[&str]| {
+            let rule = RuleFields::new(Capability::Store);
+            fields
+                .iter()
+                .fold(rule, |rule, field| rule.with(field, ["/a"]))
+        };
+        for (fields, of_file, of_store) in [
+            (&[][..], false, true),
+            (&["directories"], false, true),
+            (&["files"], true, false),
+            (&["directories", "files"], true, true),
+        ] {
+            let concerns = |name| concerns(Capability::Store, name, &rule(fields));
+            assert_eq!(concerns("read-file"), of_file, "{fields:?}");
+            assert_eq!(concerns("[method]transaction.get"), of_store, "{fields:?}");
+        }
+        let link = RuleFields::new(Capability::Link);
+        assert!(concerns(Capability::Link, "get", &link));
     }
 
     #[test]

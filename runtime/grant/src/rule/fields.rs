@@ -213,14 +213,17 @@ impl RuleFields {
 
     /// One rule for each verb, with the fields that operations of the verb are matched with.
     fn for_each_verb(&self) -> Vec<Self> {
-        let of_verb = |verb: Verb| {
-            let mut rule = self.clone().with("verbs", [verb]);
-            let unused = rule.unused();
-            rule.fields
-                .retain(|field, _| !unused.contains(&field.as_str()));
-            rule
-        };
-        self.verbs().into_iter().map(of_verb).collect()
+        self.verbs().into_iter().map(|v| self.only(v)).collect()
+    }
+
+    /// Returns the rule for one of its verbs alone, with the fields that operations of the verb are matched with.
+    #[must_use]
+    pub fn only(&self, verb: Verb) -> Self {
+        let mut rule = self.clone().with("verbs", [verb]);
+        let unused = rule.unused();
+        rule.fields
+            .retain(|field, _| !unused.contains(&field.as_str()));
+        rule
     }
 
     /// One rule for each combination of values. An empty list stays as it is: it matches what has no value, such as a

@@ -1,12 +1,10 @@
 //! `weir grants check`: validates documents, and points out what is probably wrong.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cli::node_networks;
-use crate::cli::plugin::coverage::not_granted;
 use crate::cli::policy::lint::{Remark, Subnet, Weight, overlapping_routes, remarks};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -17,14 +15,14 @@ use weir_files::Paths;
 use weir_grant::diagnostic::Diagnostic;
 use weir_grant::document::{Digest, Spec};
 use weir_grant::native::NativePlugin;
-use weir_grant::phrase::joined;
 use weir_grant::reading::empty_lists;
-use weir_grant::{Capabilities, Capability, Document, Section, Verb};
+use weir_grant::{Capabilities, Document, Section};
 use weir_network::Settings;
 use weir_sandbox::{Catalogue, Imports, Invalid, Loaded, Origin, Sandbox, not_read, read_grant};
 
 use super::document::wrapped;
 use super::grant_state::{self, Grant, NOT_READ, State};
+use super::missing::{self, Beside};
 use super::show_error;
 use crate::cli::output::{Answer, Format, print_line, say};
 
@@ -72,7 +70,11 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let node = KnownNode::of(paths);
     let checked: Vec<Checked> = match arguments.files.as_slice() {
         [] => of_node(paths, &node)?,
-        files => files.iter().map(|file| of_file(&node, file)).collect(),
+        files => {
+            let grants = grant_state::grants(paths).unwrap_or_default();
+            let checked = files.iter().map(|file| of_file(&node, file, &grants));
+            checked.collect()
+        }
     };
     arguments
         .format
@@ -132,18 +134,24 @@ fn subnets(paths: &Paths) -> Vec<Subnet> {
     lists.iter().flat_map(of_list).collect()
 }
 
-fn of_file(node: &KnownNode, file: &Path) -> Checked {
+/// Remarks on a file, beside the grants of the node.
+fn of_file(node: &KnownNode, file: &Path, grants: &[Grant]) -> Checked {
     match read_grant(file) {
         Err(invalid) => not_valid(&invalid),
         Ok(loaded) => {
-            let found = of_document(node, &loaded.document, file);
+            let found = of_document(node, &loaded.document, file, grants);
             valid(file.display().to_string(), &loaded.document, found)
         }
     }
 }
 
-/// Remarks on an administrator's document, on this node.
-fn of_document(node: &KnownNode, document: &Document, file: &Path) -> Vec<Remark> {
+/// Remarks on an administrator's document, on this node, whose other grants may show more.
+fn of_document(
+    node: &KnownNode,
+    document: &Document,
+    file: &Path,
+    grants: &[Grant],
+) -> Vec<Remark> {
     let built_in = Catalogue::is_built_in(&document.spec.plugin.name);
     let mut found = remarks(document, built_in);
     found.extend(takes_a_grant_away(document));
@@ -152,59 +160,12 @@ fn of_document(node: &KnownNode, document: &Document, file: &Path) -> Vec<Remark
     for (section, capabilities) in document.spec.sections() {
         found.extend(unknown_ipam(node, section, capabilities));
     }
-    found.extend(missing_reads(node, document));
-    found.extend(missing_capabilities(node, document));
-    found
-}
-
-/// A remark on capabilities that the installed component imports functions of, and that have no rule.
-fn missing_capabilities(node: &KnownNode, document: &Document) -> Option<Remark> {
-    let spec = &document.spec;
-    let imports = node.imports(spec)?;
-    let has_rules = |c: &Capability| spec.sections().any(|(_, granted)| granted.has(*c));
-    let missing = imports.capabilities().filter(|c| !has_rules(c));
-    let functions = |capability: Capability| {
-        let functions = imports.functions.get(&capability).into_iter().flatten();
-        functions.map(move |function| format!("`{capability}.{function}`"))
-    };
-    let denied: Vec<String> = missing.flat_map(functions).collect();
-    (!denied.is_empty()).then(|| Remark {
-        rule: None,
-        weight: Weight::Note,
-        code: "no-rule",
-        text: format!(
-            "no rule covers {}, which plugin `{}` imports: every call is denied",
-            joined(denied, "and"),
-            spec.plugin.name
-        ),
-    })
-}
-
-/// Remarks on capabilities in which the installed component imports functions that read, and no rule allows reading: what
-/// it changes, it usually looks at first.
-fn missing_reads(node: &KnownNode, document: &Document) -> Vec<Remark> {
-    let spec = &document.spec;
-    let Some(imports) = node.imports(spec) else {
-        return Vec::new();
-    };
-    let mut missing: BTreeMap<Capability, Vec<String>> = BTreeMap::new();
-    for function in not_granted(&imports, spec) {
-        if function.verbs.contains(&Verb::Read) {
-            let functions = missing.entry(function.capability).or_default();
-            functions.push(format!("`{}.{}`", function.capability, function.function));
-        }
+    if let Some(imports) = node.imports(&document.spec) {
+        let beside = Beside::of(&document.spec.plugin.name, grants);
+        let missing = missing::remarks(&document.spec, &imports.functions, beside.as_ref());
+        found.extend(missing);
     }
-    let remark = |(capability, functions): (Capability, Vec<String>)| Remark {
-        rule: None,
-        weight: Weight::Warning,
-        code: "no-read",
-        text: format!(
-            "no rule of `{capability}` allows `read`, and plugin `{}` imports {}: it probably fails",
-            spec.plugin.name,
-            joined(functions, "and")
-        ),
-    };
-    missing.into_iter().map(remark).collect()
+    found
 }
 
 /// Remarks on capabilities for which a document has an empty list.
@@ -305,7 +266,7 @@ fn of_node(paths: &Paths, node: &KnownNode) -> Result<Vec<Checked>> {
                 }
             }
             // It has the position of each mistake.
-            Err(broken) => of_file(node, &broken.file),
+            Err(broken) => of_file(node, &broken.file, &[]),
         });
     }
     let others = not_read(paths).map_err(show_error)?;
@@ -318,7 +279,7 @@ pub fn of_grant(node: &KnownNode, grant: &Grant) -> Vec<Remark> {
     let mut found = not_in_force(grant).into_iter().collect::<Vec<_>>();
     let document = &grant.loaded.document;
     match grant.loaded.origin {
-        Origin::File(ref file) => found.extend(of_document(node, document, file)),
+        Origin::File(ref file) => found.extend(of_document(node, document, file, &[])),
         // It is weir's own, for the component in the binary.
         Origin::Shipped => {
             let mut of_weir = remarks(document, true);

@@ -11,10 +11,10 @@ use serde::Serialize;
 use weir_files::Paths;
 use weir_grant::pattern::is_glob;
 use weir_grant::{Capability, Document};
-use weir_sandbox::{Origin, Sandbox, parse_grant};
+use weir_sandbox::{Sandbox, parse_grant, shipped_grant};
 
 use super::document::wrapped;
-use super::grant_state::{self, Grant};
+use super::grant_state;
 use super::show_error;
 use crate::cli::component::{self, ComponentArgument};
 use crate::cli::output::{Answer, Format, print_line, say};
@@ -89,7 +89,9 @@ fn answer(difference: &Difference) -> Answer {
 fn side(paths: &Paths, name: &str) -> Result<Side> {
     if let Some(plugin) = name.strip_prefix(SHIPPED) {
         refuse(paths, plugin)?;
-        return shipped(paths, plugin).map(|document| Side::Grant(Box::new(document)));
+        let document = shipped_grant(plugin)
+            .with_context(|| format!("no grant of plugin `{plugin}` ships with weir"))?;
+        return Ok(Side::Grant(Box::new(document)));
     }
     let file = match ComponentArgument::by(Path::new(name)) {
         ComponentArgument::Plugin(name) => {
@@ -122,16 +124,6 @@ fn in_force(paths: &Paths, plugin: &str) -> Result<Document> {
         Some(grant) => Ok(grant.loaded.document),
         None => bail!("`{plugin}` is neither a file nor a plugin with a grant in force"),
     }
-}
-
-/// A shipped grant, in force or replaced.
-fn shipped(paths: &Paths, plugin: &str) -> Result<Document> {
-    let mut grants = grant_state::grants(paths)?.into_iter();
-    let is_shipped =
-        |grant: &Grant| grant.loaded.origin == Origin::Shipped && grant.plugin() == plugin;
-    let found = grants.find(is_shipped);
-    let found = found.with_context(|| format!("no grant of plugin `{plugin}` ships with weir"))?;
-    Ok(found.loaded.document)
 }
 
 fn imports(paths: Paths, first: (&Path, &[u8]), second: (&Path, &[u8])) -> Result<Imports> {

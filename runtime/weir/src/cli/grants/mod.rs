@@ -8,6 +8,7 @@ pub mod grant_state;
 mod host;
 pub mod learn;
 mod list;
+mod missing;
 mod new;
 mod origin;
 mod replay;

@@ -55,7 +55,7 @@ impl Unknown {
 /// runs of native plugins are skipped.
 pub fn replay(
     file: &Path,
-    passes: impl Fn(&Record) -> bool,
+    mut passes: impl FnMut(&Record) -> bool,
     mut take: impl FnMut(&Record, Box<dyn Query>) -> io::Result<()>,
 ) -> Result<Unknown> {
     let shown = file.display();

@@ -188,18 +188,20 @@ fn compare(grant: Loaded, component: &Inspection, is_built_in: bool) -> Covering
 }
 
 /// Returns the functions whose verb is in no rule, of capabilities that have rules.
-pub fn not_granted(imports: &Imports, granted: &Spec) -> Vec<Function> {
+fn not_granted(imports: &Imports, granted: &Spec) -> Vec<Function> {
     let mut functions = Vec::new();
     for (capability, imported) in &imports.functions {
         let sections = granted.sections();
         let rules: Vec<RuleFields> = sections
             .flat_map(|(_, capabilities)| rules_of(capabilities, *capability))
             .collect();
-        let allowed: Vec<Verb> = rules.iter().flat_map(|rule| rule.verbs()).collect();
         if rules.is_empty() {
             continue;
         }
         for function in imported {
+            let concerns = |rule: &&RuleFields| function::concerns(*capability, function, rule);
+            let about = rules.iter().filter(concerns);
+            let allowed: Vec<Verb> = about.flat_map(RuleFields::verbs).collect();
             let further = function::further_verbs(*capability, function).iter();
             let mut needed = vec![function::verbs(*capability, function)];
             needed.extend(further.map(|verb| vec![*verb]));

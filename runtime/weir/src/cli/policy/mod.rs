@@ -9,6 +9,7 @@
 //! | `compare` | what one grant allows and another does not |
 //! | `least` | the least rules that would allow a denied operation |
 //! | `points` | whether two grants differ for certain, in a single object |
+//! | `reads` | the reads that a component needs, beside its grant and its imports |
 //! | `reach` | whether a rule reaches the host |
 //! | `suggest` | the smallest grant that covers what was recorded |
 
@@ -18,6 +19,7 @@ pub mod least;
 pub mod lint;
 mod points;
 pub mod reach;
+pub mod reads;
 pub mod suggest;
 #[cfg(test)]
 mod tests;

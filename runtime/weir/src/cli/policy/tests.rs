@@ -261,7 +261,7 @@ impl Made {
                 &invocation(),
             )
         } else {
-            suggest(&recorded, &[])
+            suggest(&recorded, &[], &[])
         };
         let Suggested {
             capabilities,

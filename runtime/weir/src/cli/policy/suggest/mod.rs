@@ -5,16 +5,21 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `bounds` | the bounds of the grants under which something was recorded |
+//! | `listed` | the links that a plugin finds in a list |
 //! | `networks` | few networks |
 
+mod bounds;
+mod listed;
 mod networks;
-pub mod reads;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
 
+use bounds::bounded;
 use ipnet::IpNet;
+use listed::seen_in_lists;
 use networks::bound_networks;
 use serde::Serialize;
 use weir_grant::field::Seen;
@@ -46,12 +51,18 @@ pub struct WithoutRule {
 }
 
 /// Capabilities that allow everything that rules can allow. A plugin may have requested the rest on purpose, to prevent a
-/// suggestion. `networks` are those in which links got addresses.
+/// suggestion. `networks` are those in which links got addresses, and `within` the grants that allowed what was recorded.
 ///
 /// Errors: rules that are valid one by one, but not together.
-pub fn suggest(recorded: &[Recorded], networks: &[IpNet]) -> Result<Suggested, String> {
+pub fn suggest(
+    recorded: &[Recorded],
+    networks: &[IpNet],
+    within: &[&Capabilities],
+) -> Result<Suggested, String> {
+    let listed = seen_in_lists(recorded);
     let needs: Vec<(Need, &Invocation)> = recorded
         .iter()
+        .chain(&listed)
         .flat_map(|r| r.operation.needs().into_iter().map(|n| (n, &r.invocation)))
         .collect();
     let needs = needs.as_slice();
@@ -69,14 +80,22 @@ pub fn suggest(recorded: &[Recorded], networks: &[IpNet]) -> Result<Suggested, S
         }
     }
     rules.extend(merge(not_met(others, &rules, needs, networks)?));
-    let mut suggested = merge(rules);
-    suggested.sort_by_key(|rule| rule.capability);
-    let capabilities = capabilities(&suggested).map_err(|e| e.to_string())?;
-    without_rule.extend(still_not_met(&capabilities, needs, &without_rule));
+    let suggested = merge(rules);
+    let mut all = in_order(bounded(&suggested, within))?;
+    if !still_not_met(&all, needs, &without_rule).is_empty() {
+        all = in_order(suggested)?;
+    }
+    without_rule.extend(still_not_met(&all, needs, &without_rule));
     Ok(Suggested {
-        capabilities,
+        capabilities: all,
         without_rule: without_rule.into_iter().collect(),
     })
+}
+
+/// Capabilities of these rules, in the contract's order.
+fn in_order(mut rules: Vec<RuleFields>) -> Result<Capabilities, String> {
+    rules.sort_by_key(|rule| rule.capability);
+    capabilities(&rules).map_err(|e| e.to_string())
 }
 
 /// Returns the least rules that these capabilities lack for one operation.

@@ -34,7 +34,7 @@ fn of(id: &str, operations: &[&str]) -> Vec<Recorded> {
 
 fn of_all(recorded: &[Recorded]) -> Result<Capabilities, String> {
     let given = recorded.iter().flat_map(|r| networks_given(&*r.operation));
-    let suggested = suggest(recorded, &given.collect::<Vec<_>>())?;
+    let suggested = suggest(recorded, &given.collect::<Vec<_>>(), &[])?;
     assert_eq!(suggested.without_rule, []);
     Ok(suggested.capabilities)
 }
@@ -370,7 +370,7 @@ fn what_no_rule_can_allow_is_reported_and_the_rest_suggested() {
             "store.put directory=/etc/../etc/cron.d key=a",
         ],
     );
-    let suggested = suggest(&all, &[]).expect("a suggestion");
+    let suggested = suggest(&all, &[], &[]).expect("a suggestion");
     let told: Vec<(&str, bool)> = suggested
         .without_rule
         .iter()
@@ -387,5 +387,17 @@ fn what_no_rule_can_allow_is_reported_and_the_rest_suggested() {
     assert_eq!(
         rules,
         json!({ "store": [{ "directories": ["/var/lib/mine"], "verbs": ["write"] }] })
+    );
+}
+
+/// A list has only the links that may be read.
+#[test]
+fn what_was_listed_and_changed_can_be_listed_again() {
+    let update = "link.update namespace=host kind=veth name=veth1 mtu=1400";
+    let verbs = |operations: &[&str]| rules(&of("1", operations))["link"][0]["verbs"].clone();
+    assert_eq!(verbs(&[update]), json!(["update"]));
+    assert_eq!(
+        verbs(&["link.list namespace=host", update]),
+        json!(["read", "update"])
     );
 }

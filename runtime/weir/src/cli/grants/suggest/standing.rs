@@ -1,0 +1,136 @@
+//! What the plugin's grants in force add to records without reads: the plugin ran under them, so they allow all that it reads.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use weir_files::Paths;
+use weir_grant::document::Digest;
+use weir_grant::rule::{capabilities, merge, rules_of};
+use weir_grant::{Capabilities, Capability, Decision, Section};
+use weir_sandbox::{Loaded, Sandbox};
+
+use super::Suggestion;
+use super::collected::{Bounds, Collected, Operation};
+use crate::cli::grants::{grant_state, show_error};
+use crate::cli::policy::reads::{Functions, reading, reads_of};
+
+/// The grants in force of a plugin, by network, and what the component of this node imports.
+pub(super) struct Standing {
+    grants: BTreeMap<String, Loaded>,
+    /// The functions that read.
+    reading: Functions,
+    /// Why it is not known whether all reads that are needed are among those of the grants.
+    doubts: Vec<String>,
+}
+
+impl Standing {
+    /// What is in force for a plugin on the networks of the records.
+    pub(super) fn of(paths: &Paths, plugin: &str, collected: &Collected) -> Result<Self> {
+        let mut standing = Self {
+            grants: BTreeMap::new(),
+            reading: Functions::new(),
+            doubts: Vec::new(),
+        };
+        let sandbox = Sandbox::new(paths.clone(), false).map_err(show_error)?;
+        let Ok(found) = sandbox.catalogue().find(plugin) else {
+            standing
+                .doubts
+                .push("this node does not have the plugin".to_owned());
+            return Ok(standing);
+        };
+        let is_recorded = |digest: &Digest| *digest == found.digest;
+        if !collected.digest.as_ref().is_none_or(is_recorded) {
+            let doubt = "the plugin on this node is another component than the recorded one";
+            standing.doubts.push(doubt.to_owned());
+        }
+        let imports = sandbox.imports(&found).map_err(show_error)?;
+        standing.reading = reading(&imports.functions);
+        if standing.reading.is_empty() {
+            return Ok(standing);
+        }
+        // If a document is not valid, none is in force.
+        let grants = grant_state::grants(paths).unwrap_or_default();
+        for network in &collected.networks {
+            match grant_state::applying(&grants, plugin, Some(network)) {
+                Ok(grant) if grant.is_in_force() => {
+                    standing
+                        .grants
+                        .insert(network.clone(), grant.loaded.clone());
+                }
+                _ => standing
+                    .doubts
+                    .push(format!("it has no grant in force on network `{network}`")),
+            }
+        }
+        standing.compare(&collected.distinct);
+        Ok(standing)
+    }
+
+    /// Notes a doubt if the plugin ran under other grants than these.
+    fn compare(&mut self, recorded: &[Operation]) {
+        let is_denied = |operation: &&Operation| operation.was_allowed && !self.allows(operation);
+        if let Some(denied) = recorded.iter().find(is_denied) {
+            let from = self.grants.get(&denied.recorded.invocation.network);
+            self.doubts.extend(from.map(|grant| {
+                let act = denied.recorded.operation.act();
+                format!(
+                    "the grant in force ({}) does not allow it to {act}, as it did",
+                    grant.origin
+                )
+            }));
+        }
+    }
+
+    fn allows(&self, operation: &Operation) -> bool {
+        let Operation {
+            recorded, section, ..
+        } = operation;
+        let grant = self.grants.get(&recorded.invocation.network);
+        let granted = grant.and_then(|grant| grant.document.spec.section(*section));
+        granted.is_some_and(|granted| {
+            let decision = recorded.operation.decide(granted, &recorded.invocation);
+            matches!(decision, Decision::Allowed { .. })
+        })
+    }
+
+    /// What the grants allow, if the plugin ran under them.
+    pub(super) fn bounds(&self) -> Bounds<'_> {
+        let sections = Section::ALL.into_iter();
+        let sections = sections.filter(|_| self.doubts.is_empty());
+        let granted = sections.map(|section| (section, self.granted(section).collect()));
+        granted.collect()
+    }
+
+    /// Adds the reads of these grants to a suggestion.
+    pub(super) fn add_reads(self, suggestion: &mut Suggestion) -> Result<()> {
+        let spec = &mut suggestion.document.spec;
+        self.add_to(Section::Node, &mut spec.capabilities)?;
+        if let Some(tenants) = &mut spec.tenants {
+            self.add_to(Section::Tenants, &mut tenants.capabilities)?;
+        }
+        let origins = self.grants.values().map(|grant| grant.origin.to_string());
+        suggestion.reads_from = origins.collect();
+        suggestion.reads_for = self.reading;
+        suggestion.doubts.extend(self.doubts);
+        Ok(())
+    }
+
+    fn add_to(&self, section: Section, suggested: &mut Capabilities) -> Result<()> {
+        let all = Capability::ALL.into_iter();
+        let mut rules: Vec<_> = all.flat_map(|c| rules_of(suggested, c)).collect();
+        let granted = self.granted(section);
+        rules.extend(granted.flat_map(|granted| reads_of(granted, &self.reading)));
+        let mut rules = merge(rules);
+        rules.sort_by_key(|rule| rule.capability);
+        *suggested = capabilities(&rules)?;
+        Ok(())
+    }
+
+    /// A section of the grants. That of tenants is also for what pods request on the node's own networks.
+    fn granted(&self, section: Section) -> impl Iterator<Item = &Capabilities> {
+        let grants = self.grants.iter().filter(move |(network, _)| {
+            Section::of(network) == section || section == Section::Tenants
+        });
+        grants.filter_map(move |(_, grant)| grant.document.spec.section(section))
+    }
+}
