@@ -30,11 +30,14 @@ fn grant(node: &Node, file: &str, fetched: &Value) -> Result<String> {
     Ok(digest.to_owned())
 }
 
-/// A node with the first version, for which there is a grant in this file, and the version's digest.
-fn granted_as(file: &str) -> Result<(UriFixture, String)> {
+/// A node with the first version, for which there is a grant in this file; the version's digest, and a container that it
+/// has attached.
+fn attached_under(file: &str) -> Result<(UriFixture, String, Container)> {
     let (fixture, _, first) = UriFixture::fetched()?;
     let digest = grant(&fixture.node, file, &first)?;
-    Ok((fixture, digest))
+    let container = fixture.node.container()?;
+    attach(&fixture.node, "add", &container, 0)?;
+    Ok((fixture, digest, container))
 }
 
 fn attach(node: &Node, command: &str, container: &Container, status: i32) -> Result<String> {
@@ -83,10 +86,9 @@ fn check_listed(node: &Node, old: &str, new: &str) -> Result<()> {
 
 #[test]
 fn an_attachment_is_detached_by_the_version_that_made_it() -> Result<()> {
-    let (fixture, old) = granted_as("b-old")?;
+    let (fixture, old, before) = attached_under("b-old")?;
     let node = &fixture.node;
-    let [before, after] = [node.container()?, node.container()?];
-    attach(node, "add", &before, 0)?;
+    let after = node.container()?;
 
     fixture.publish_version(2)?;
     let new = grant(node, "a-new", &fixture.fetch(&["--update"])?)?;
@@ -111,10 +113,8 @@ fn an_attachment_is_detached_by_the_version_that_made_it() -> Result<()> {
 /// A version that may not run any more does not, not even to clean up: the one in its place does.
 #[test]
 fn a_kept_version_runs_under_a_grant_of_its_own_alone() -> Result<()> {
-    let (fixture, _) = granted_as("b-old")?;
+    let (fixture, _, container) = attached_under("b-old")?;
     let node = &fixture.node;
-    let container = node.container()?;
-    attach(node, "add", &container, 0)?;
     fixture.publish_version(2)?;
     let new = grant(node, "a-new", &fixture.fetch(&["--update"])?)?;
     fs::remove_file(node.grants().join("b-old.yaml"))?;
@@ -154,10 +154,8 @@ fn an_update_on_a_full_disk_leaves_the_old_version() -> Result<()> {
 /// A kill after the exchange leaves the replaced version where the next installation finds it.
 #[test]
 fn a_kill_does_not_lose_a_version_that_is_needed() -> Result<()> {
-    let (fixture, old) = granted_as("b-old")?;
+    let (fixture, old, container) = attached_under("b-old")?;
     let node = &fixture.node;
-    let container = node.container()?;
-    attach(node, "add", &container, 0)?;
     let plugins = node.root().join("var/lib/weir/plugins");
     fixture.publish_version(2)?;
     fixture.fetch(&["--update"])?;

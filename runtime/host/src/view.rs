@@ -11,7 +11,7 @@ use weir_kernel::{Broker, DynKernel, DynTransaction, Error, Perform, Result};
 /// Performs the operations that rules of the type `R` allow: those of one capability.
 ///
 /// ```compile_fail,E0271
-/// # use weir_grant::{Namespace, conntrack::ConntrackRule, sysctl};
+/// # use weir_grant::{conntrack::ConntrackRule, sysctl};
 /// # use weir_host::View;
 /// fn read(mut conntrack: View<'_, ConntrackRule>, operation: sysctl::Read) {
 ///     let _ = conntrack.perform::<sysctl::Read, String>(operation);

@@ -196,6 +196,43 @@ impl FieldType for Kinds {
     }
 }
 
+/// How two values of a field compare, by functions for this.
+macro_rules! compared_by {
+    ($covers:path, $meets:path, $points:path) => {
+        fn covers(wide: &str, narrow: &str) -> bool {
+            $covers(wide, narrow)
+        }
+
+        fn meets(value: &str, query: &str) -> bool {
+            $meets(value, query)
+        }
+
+        fn points(value: &str, others: &Texts) -> Texts {
+            $points(value, others)
+        }
+    };
+}
+
+/// What globs of something in a namespace match, and how a grant has it.
+macro_rules! globs_of {
+    ($matches:ident, $spelled:path) => {
+        type Values = Vec<Pattern>;
+        type Fact<'r> = (Namespace, &'r str);
+
+        fn matches(globs: &Vec<Pattern>, (_, text): (Namespace, &str), of: &Invocation) -> bool {
+            globs.iter().any(|glob| glob.$matches(text, of))
+        }
+
+        fn text((_, text): (Namespace, &str)) -> Texts {
+            one(text)
+        }
+
+        fn write((namespace, text): (Namespace, &str), seen: &Seen<'_>) -> Texts {
+            one($spelled(namespace, text, seen.invocation))
+        }
+    };
+}
+
 /// Globs.
 pub struct Globs;
 
@@ -217,17 +254,7 @@ impl FieldType for Globs {
         one(literal(fact))
     }
 
-    fn covers(wide: &str, narrow: &str) -> bool {
-        glob_covers(wide, narrow)
-    }
-
-    fn meets(value: &str, query: &str) -> bool {
-        globs_meet(value, query)
-    }
-
-    fn points(value: &str, others: &Texts) -> Texts {
-        points::of_glob(value, others)
-    }
+    compared_by! { glob_covers, globs_meet, points::of_glob }
 
     fn included(value: &str) -> Option<String> {
         is_every(value).then(|| EVERY_ONE.to_owned())
@@ -238,8 +265,6 @@ impl FieldType for Globs {
 pub struct LinkNames;
 
 impl FieldType for LinkNames {
-    type Values = Vec<Pattern>;
-    type Fact<'r> = (Namespace, &'r str);
     const EXAMPLES: &'static [&'static str] = &[
         "eth0",
         "veth*",
@@ -252,29 +277,8 @@ impl FieldType for LinkNames {
         HOST_INTERFACES,
     ];
 
-    fn matches(globs: &Vec<Pattern>, (_, name): (Namespace, &str), of: &Invocation) -> bool {
-        globs.iter().any(|glob| glob.matches(name, of))
-    }
-
-    fn text((_, name): (Namespace, &str)) -> Texts {
-        one(name)
-    }
-
-    fn write((namespace, name): (Namespace, &str), seen: &Seen<'_>) -> Texts {
-        one(spell(namespace, name, seen.invocation))
-    }
-
-    fn covers(wide: &str, narrow: &str) -> bool {
-        glob_covers(wide, narrow)
-    }
-
-    fn meets(value: &str, query: &str) -> bool {
-        globs_meet(value, query)
-    }
-
-    fn points(value: &str, others: &Texts) -> Texts {
-        points::of_glob(value, others)
-    }
+    globs_of! { matches, spell }
+    compared_by! { glob_covers, globs_meet, points::of_glob }
 
     fn included(value: &str) -> Option<String> {
         match value {
@@ -298,8 +302,6 @@ impl FieldType for LinkNames {
 pub struct Keys;
 
 impl FieldType for Keys {
-    type Values = Vec<Pattern>;
-    type Fact<'r> = (Namespace, &'r str);
     const EXAMPLES: &'static [&'static str] = &[
         "net.*.*",
         "net.ipv4.conf.{ifname}.*",
@@ -308,30 +310,9 @@ impl FieldType for Keys {
         "*",
     ];
 
-    fn matches(globs: &Vec<Pattern>, (_, key): (Namespace, &str), of: &Invocation) -> bool {
-        globs.iter().any(|glob| glob.matches_key(key, of))
-    }
-
-    fn text((_, key): (Namespace, &str)) -> Texts {
-        one(key)
-    }
-
-    fn write((namespace, text): (Namespace, &str), seen: &Seen<'_>) -> Texts {
-        one(key(namespace, text, seen.invocation))
-    }
-
-    fn covers(wide: &str, narrow: &str) -> bool {
-        key_covers(wide, narrow)
-    }
-
-    /// In a question `*` stands for several segments as well: `net.*` asks about every key below `net`.
-    fn meets(value: &str, query: &str) -> bool {
-        keys_meet(value, query)
-    }
-
-    fn points(value: &str, others: &Texts) -> Texts {
-        points::of_key(value, others)
-    }
+    globs_of! { matches_key, key }
+    // In a question `*` stands for several segments as well: `net.*` asks about every key below `net`.
+    compared_by! { key_covers, keys_meet, points::of_key }
 
     fn flaws(keys: &Texts) -> Vec<Flaw> {
         let is_open = |key: &str| is_glob(key) || key.contains('{');

@@ -57,57 +57,39 @@ impl Perform<Apply> for Linux {
     }
 }
 
-/// The chains of a table; none if there is no table.
-impl Answer<ListChains, Vec<Chain>> for Linux {
-    fn answer(&mut self, permit: &Permit<ListChains>) -> Result<Vec<Chain>> {
-        let list = permit.operation();
-        self.read_table(list.namespace, list.family, &list.table, |reader| {
-            reader.chains()
-        })
-    }
+/// Answers operations with what a reader of their table says.
+macro_rules! answers {
+    ($($(#[$doc:meta])* $operation:ident => $answer:ty: |$of:ident, $reader:ident| $read:expr;)*) => {$(
+        $(#[$doc])*
+        impl Answer<$operation, $answer> for Linux {
+            fn answer(&mut self, permit: &Permit<$operation>) -> Result<$answer> {
+                let $of = permit.operation();
+                self.read_table($of.namespace, $of.family, &$of.table, |$reader| $read)
+            }
+        }
+    )*};
 }
 
-/// The names of a table's sets and maps; none if there is no table.
-impl Answer<ListSets, Vec<String>> for Linux {
-    fn answer(&mut self, permit: &Permit<ListSets>) -> Result<Vec<String>> {
-        let list = permit.operation();
-        self.read_table(list.namespace, list.family, &list.table, |reader| {
-            reader.sets()
-        })
-    }
-}
-
-/// The handles and comments of a chain's rules, in order. Errors: `NotFound`.
-impl Answer<ListRules, Vec<Rule>> for Linux {
-    fn answer(&mut self, permit: &Permit<ListRules>) -> Result<Vec<Rule>> {
-        let list = permit.operation();
+answers! {
+    /// The chains of a table; none if there is no table.
+    ListChains => Vec<Chain>: |list, reader| reader.chains();
+    /// The names of a table's sets and maps; none if there is no table.
+    ListSets => Vec<String>: |list, reader| reader.sets();
+    /// The handles and comments of a chain's rules, in order. Errors: `NotFound`.
+    ListRules => Vec<Rule>: |list, reader| {
         check::name(&list.chain)?;
-        self.read_table(list.namespace, list.family, &list.table, |reader| {
-            reader.rules(&list.chain)
-        })
-    }
-}
-
-/// One element by its key, or the range that the key is in. Errors: `NotFound` without the set.
-impl Answer<GetElement, Option<Element>> for Linux {
-    fn answer(&mut self, permit: &Permit<GetElement>) -> Result<Option<Element>> {
-        let get = permit.operation();
+        reader.rules(&list.chain)
+    };
+    /// One element by its key, or the range that the key is in. Errors: `NotFound` without the set.
+    GetElement => Option<Element>: |get, reader| {
         check::name(&get.set)?;
-        self.read_table(get.namespace, get.family, &get.table, |reader| {
-            reader.element(&get.set, &get.key)
-        })
-    }
-}
-
-/// All elements of a set. Errors: `NotFound`.
-impl Answer<ListElements, Vec<Element>> for Linux {
-    fn answer(&mut self, permit: &Permit<ListElements>) -> Result<Vec<Element>> {
-        let list = permit.operation();
+        reader.element(&get.set, &get.key)
+    };
+    /// All elements of a set. Errors: `NotFound`.
+    ListElements => Vec<Element>: |list, reader| {
         check::name(&list.set)?;
-        self.read_table(list.namespace, list.family, &list.table, |reader| {
-            reader.elements(&list.set)
-        })
-    }
+        reader.elements(&list.set)
+    };
 }
 
 impl Linux {

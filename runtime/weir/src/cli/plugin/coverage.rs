@@ -188,7 +188,7 @@ fn compare(grant: Loaded, component: &Inspection, is_built_in: bool) -> Covering
 }
 
 /// Returns the functions whose verb is in no rule, of capabilities that have rules.
-fn not_granted(imports: &Imports, granted: &Spec) -> Vec<Function> {
+pub fn not_granted(imports: &Imports, granted: &Spec) -> Vec<Function> {
     let mut functions = Vec::new();
     for (capability, imported) in &imports.functions {
         let sections = granted.sections();
@@ -219,14 +219,14 @@ fn not_granted(imports: &Imports, granted: &Spec) -> Vec<Function> {
 }
 
 impl Function {
+    /// `link.update`
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.capability, self.function)
+    }
+
     /// `link.update: no rule allows update`
     fn remark(&self) -> String {
         let verbs: Vec<&str> = self.verbs.iter().map(|verb| verb.word()).collect();
-        format!(
-            "{}.{}: no rule allows {}",
-            self.capability,
-            self.function,
-            verbs.join(" or ")
-        )
+        format!("{}: no rule allows {}", self.name(), verbs.join(" or "))
     }
 }

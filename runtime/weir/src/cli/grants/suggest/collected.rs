@@ -225,6 +225,7 @@ impl Collected {
             reads_from: BTreeSet::new(),
             reads_for: BTreeMap::new(),
             doubts: Vec::new(),
+            not_granted: Vec::new(),
             denied: self.denied,
             left_out,
             without_rule,

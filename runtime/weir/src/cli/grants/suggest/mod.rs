@@ -26,6 +26,7 @@ use super::grant_state;
 use super::replay::{Unknown, replay};
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::cli::outside::refuse;
+use crate::cli::plugin::coverage::Function;
 use crate::cli::policy::reads::Functions;
 use crate::cli::policy::suggest::WithoutRule;
 use crate::cli::record::{Record, Verdict};
@@ -68,6 +69,10 @@ struct Suggestion {
     /// Why it is not known whether the plugin runs with the grant.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     doubts: Vec<String>,
+    /// Functions that the component imports and the grant does not allow, of capabilities that it has rules for: no record
+    /// shows them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_granted: Vec<Function>,
     /// Denied operations that the grant leaves denied.
     denied: u64,
     /// Records that were not used, because they have no known operation.
@@ -116,6 +121,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     if !suggestion.reads {
         standing.add_reads(&mut suggestion)?;
     }
+    suggestion.not_granted = standing.not_granted(&suggestion.document.spec);
     if !suggestion.reads && lacks_del {
         suggestion
             .doubts
@@ -178,6 +184,7 @@ fn print(suggestion: &Suggestion) {
     for sentence in suggestion.left_out.sentences() {
         say!("# {sentence}.");
     }
+    print_not_granted(&suggestion.not_granted);
     print_without_rule(&suggestion.without_rule);
     match &suggestion.limits_from {
         Some(from) => comment(&format!(
@@ -233,6 +240,17 @@ fn functions(reading: &Functions) -> String {
             .map(move |function| format!("{capability}.{function}"))
     });
     joined(functions.collect(), "and")
+}
+
+/// Names functions that no record shows, as of a DEL that is repeated.
+fn print_not_granted(functions: &[Function]) {
+    let names: BTreeSet<String> = functions.iter().map(Function::name).collect();
+    if !names.is_empty() {
+        let names = joined(names.into_iter().collect(), "and");
+        comment(&format!(
+            "No record shows {names}, which the plugin imports and this grant denies."
+        ));
+    }
 }
 
 /// Prints operations that no rule can allow, of which a plugin may have tried very many.

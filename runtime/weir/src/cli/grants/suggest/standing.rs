@@ -4,19 +4,22 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use weir_files::Paths;
-use weir_grant::document::Digest;
+use weir_grant::document::{Digest, Spec};
 use weir_grant::rule::{capabilities, merge, rules_of};
 use weir_grant::{Capabilities, Capability, Decision, Section};
-use weir_sandbox::{Loaded, Sandbox};
+use weir_sandbox::{Imports, Loaded, Sandbox};
 
 use super::Suggestion;
 use super::collected::{Bounds, Collected, Operation};
 use crate::cli::grants::{grant_state, show_error};
+use crate::cli::plugin::coverage::{Function, not_granted};
 use crate::cli::policy::reads::{Functions, reading, reads_of};
 
 /// The grants in force of a plugin, by network, and what the component of this node imports.
 pub(super) struct Standing {
     grants: BTreeMap<String, Loaded>,
+    /// What the component of this node imports.
+    imports: Option<Imports>,
     /// The functions that read.
     reading: Functions,
     /// Why it is not known whether all reads that are needed are among those of the grants.
@@ -28,6 +31,7 @@ impl Standing {
     pub(super) fn of(paths: &Paths, plugin: &str, collected: &Collected) -> Result<Self> {
         let mut standing = Self {
             grants: BTreeMap::new(),
+            imports: None,
             reading: Functions::new(),
             doubts: Vec::new(),
         };
@@ -45,6 +49,7 @@ impl Standing {
         }
         let imports = sandbox.imports(&found).map_err(show_error)?;
         standing.reading = reading(&imports.functions);
+        standing.imports = Some(imports);
         if standing.reading.is_empty() {
             return Ok(standing);
         }
@@ -102,7 +107,7 @@ impl Standing {
     }
 
     /// Adds the reads of these grants to a suggestion.
-    pub(super) fn add_reads(self, suggestion: &mut Suggestion) -> Result<()> {
+    pub(super) fn add_reads(&self, suggestion: &mut Suggestion) -> Result<()> {
         let spec = &mut suggestion.document.spec;
         self.add_to(Section::Node, &mut spec.capabilities)?;
         if let Some(tenants) = &mut spec.tenants {
@@ -110,9 +115,17 @@ impl Standing {
         }
         let origins = self.grants.values().map(|grant| grant.origin.to_string());
         suggestion.reads_from = origins.collect();
-        suggestion.reads_for = self.reading;
-        suggestion.doubts.extend(self.doubts);
+        suggestion.reads_for = self.reading.clone();
+        suggestion.doubts.extend(self.doubts.iter().cloned());
         Ok(())
+    }
+
+    /// The functions that the component imports and a grant does not allow, of capabilities that it has rules for.
+    pub(super) fn not_granted(&self, spec: &Spec) -> Vec<Function> {
+        let imports = self.imports.iter();
+        imports
+            .flat_map(|imports| not_granted(imports, spec))
+            .collect()
     }
 
     fn add_to(&self, section: Section, suggested: &mut Capabilities) -> Result<()> {
