@@ -11,7 +11,7 @@ use weir_sandbox::{Loaded, Sandbox};
 
 use super::Suggestion;
 use super::collected::{Bounds, Collected, Operation};
-use crate::cli::grants::{grant_state, show_error};
+use crate::cli::grants::grant_state;
 use crate::cli::policy::reads::{Functions, reading, reads_of};
 
 /// The grants in force of a plugin, by network, and what the component of this node imports.
@@ -25,28 +25,25 @@ pub(super) struct Standing {
 
 impl Standing {
     /// What is in force for a plugin on the networks of the records.
-    pub(super) fn of(paths: &Paths, plugin: &str, collected: &Collected) -> Result<Self> {
+    pub(super) fn of(paths: &Paths, plugin: &str, collected: &Collected) -> Self {
         let mut standing = Self {
             grants: BTreeMap::new(),
             reading: Functions::new(),
             doubts: Vec::new(),
         };
-        let sandbox = Sandbox::new(paths.clone(), false).map_err(show_error)?;
-        let Ok(found) = sandbox.catalogue().find(plugin) else {
-            standing
-                .doubts
-                .push("this node does not have the plugin".to_owned());
-            return Ok(standing);
-        };
-        let is_recorded = |digest: &Digest| *digest == found.digest;
-        if !collected.digest.as_ref().is_none_or(is_recorded) {
-            let doubt = "the plugin on this node is another component than the recorded one";
-            standing.doubts.push(doubt.to_owned());
+        match component(paths, plugin) {
+            Err(doubt) => standing.doubts.push(doubt),
+            Ok((digest, imported)) => {
+                standing.reading = reading(&imported);
+                if collected.digest.as_ref().is_some_and(|d| *d != digest) {
+                    let doubt =
+                        "the plugin on this node is another component than the recorded one";
+                    standing.doubts.push(doubt.to_owned());
+                }
+            }
         }
-        let imports = sandbox.imports(&found).map_err(show_error)?;
-        standing.reading = reading(&imports.functions);
         if standing.reading.is_empty() {
-            return Ok(standing);
+            return standing;
         }
         // If a document is not valid, none is in force.
         let grants = grant_state::grants(paths).unwrap_or_default();
@@ -63,7 +60,7 @@ impl Standing {
             }
         }
         standing.compare(&collected.distinct);
-        Ok(standing)
+        standing
     }
 
     /// Notes a doubt if the plugin ran under other grants than these.
@@ -133,4 +130,13 @@ impl Standing {
         });
         grants.filter_map(move |(_, grant)| grant.document.spec.section(section))
     }
+}
+
+/// The digest of this node's component of a plugin, and what it imports. Errors: why that is not known.
+fn component(paths: &Paths, plugin: &str) -> Result<(Digest, Functions), String> {
+    let sandbox = Sandbox::new(paths.clone(), false).map_err(|error| error.msg)?;
+    let found = sandbox.catalogue().find(plugin);
+    let found = found.map_err(|_| "this node does not have the plugin".to_owned())?;
+    let imports = sandbox.imports(&found).map_err(|error| error.msg)?;
+    Ok((found.digest, imports.functions))
 }
