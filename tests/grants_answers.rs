@@ -247,6 +247,9 @@ fn a_difference_is_given_in_functions_and_networks() -> Result<()> {
     assert!(!told["possible"].as_array().context("a list")?.is_empty());
     let errors = node.stderr(&["grants", "diff", "bridge", "shipped:nothing"], 1)?;
     assert_contains(&errors, &["no grant of plugin `nothing` ships with weir"]);
+    // Or where a document is not valid.
+    node.put_grant("bridge.yaml", "{")?;
+    node.stdout(&["grants", "diff", "shipped:bridge", "shipped:bridge"], 0)?;
     Ok(())
 }
 

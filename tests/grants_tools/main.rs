@@ -251,6 +251,20 @@ fn a_check_warns() -> Result<()> {
     assert_eq!(codes(&checked[1]), ["- no-rule"]);
     assert_eq!(grants(&node, &["check", "--strict", &wide])?.0, 3);
     assert_eq!(grants(&node, &["check", "--strict", &narrow])?.0, 0);
+    // Beside the grant in force, which reads on the host.
+    let in_force = Grant {
+        capabilities: "{ link: [{ verbs: [read] }] }",
+        ..Grant::nothing(PLUGIN)
+    };
+    node.put_grant("in-force.yaml", &in_force.document(&digest))?;
+    let (code, text, _) = grants(&node, &["check", "--strict", &narrow])?;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(code, 3, "{text}");
+    assert_contains(
+        &text,
+        &["on the host, as its grant in force does", "[no-read]"],
+    );
+    fs::remove_file(node.grants().join("in-force.yaml"))?;
     let broken = file(&node, "broken.yaml", "{")?;
     let (code, text, errors) = grants(&node, &["check", &broken, &narrow])?;
     assert_eq!(code, 1, "{text}");

@@ -8,10 +8,11 @@ use weir_grant::document::Spec;
 use weir_grant::operation_names::function;
 use weir_grant::rule::{RuleFields, rules_of};
 use weir_grant::{Capability, Verb};
-use weir_sandbox::{Catalogue, Fit, Imports, Inspection, Loaded, Sandbox};
+use weir_sandbox::{Catalogue, Fit, Inspection, Loaded, Sandbox};
 
 use crate::cli::grants::grant_state;
 use crate::cli::output::{capability_words, print_list};
+use crate::cli::policy::reads::Functions;
 
 /// The grants in force for a component under a plugin's name, or the one that was given instead.
 #[derive(Debug, Serialize)]
@@ -176,7 +177,7 @@ fn compare(grant: Loaded, component: &Inspection, is_built_in: bool) -> Covering
         .filter(|capability| granted(capability) && !requested.contains_key(capability));
     Covering {
         digest: Fit::of(&grant.document, &component.digest, is_built_in),
-        functions_not_granted: not_granted(&component.imports, spec),
+        functions_not_granted: not_granted(requested, spec),
         not_granted: (component.imports.capabilities())
             .filter(|c| !granted(c))
             .collect(),
@@ -188,9 +189,9 @@ fn compare(grant: Loaded, component: &Inspection, is_built_in: bool) -> Covering
 }
 
 /// Returns the functions whose verb is in no rule, of capabilities that have rules.
-pub fn not_granted(imports: &Imports, granted: &Spec) -> Vec<Function> {
+pub fn not_granted(requested: &Functions, granted: &Spec) -> Vec<Function> {
     let mut functions = Vec::new();
-    for (capability, imported) in &imports.functions {
+    for (capability, imported) in requested {
         let sections = granted.sections();
         let rules: Vec<RuleFields> = sections
             .flat_map(|(_, capabilities)| rules_of(capabilities, *capability))

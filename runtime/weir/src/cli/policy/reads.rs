@@ -74,7 +74,7 @@ fn read_of(rule: RuleFields) -> RuleFields {
 }
 
 /// Returns what a grant does not let a component read although another grant of the component does, of what the component
-/// needs as far as that one shows. See [`is_needed`].
+/// needs as far as that one shows.
 pub fn lacking_beside(
     granted: &Capabilities,
     other: &Capabilities,

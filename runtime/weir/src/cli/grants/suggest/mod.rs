@@ -115,7 +115,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
         );
     }
     let built_in = Catalogue::is_built_in(plugin);
-    let standing = Standing::of(paths, plugin, &collected)?;
+    let standing = Standing::of(paths, plugin, &collected);
     let lacks_del = collected.lacks_del(&ended);
     let mut suggestion = collected.suggestion(plugin, left_out, built_in, &standing.bounds())?;
     if !suggestion.reads {

@@ -7,11 +7,11 @@ use weir_files::Paths;
 use weir_grant::document::{Digest, Spec};
 use weir_grant::rule::{capabilities, merge, rules_of};
 use weir_grant::{Capabilities, Capability, Decision, Section};
-use weir_sandbox::{Imports, Loaded, Sandbox};
+use weir_sandbox::{Loaded, Sandbox};
 
 use super::Suggestion;
 use super::collected::{Bounds, Collected, Operation};
-use crate::cli::grants::{grant_state, show_error};
+use crate::cli::grants::grant_state;
 use crate::cli::plugin::coverage::{Function, not_granted};
 use crate::cli::policy::reads::{Functions, reading, reads_of};
 
@@ -19,7 +19,7 @@ use crate::cli::policy::reads::{Functions, reading, reads_of};
 pub(super) struct Standing {
     grants: BTreeMap<String, Loaded>,
     /// What the component of this node imports.
-    imports: Option<Imports>,
+    imports: Functions,
     /// The functions that read.
     reading: Functions,
     /// Why it is not known whether all reads that are needed are among those of the grants.
@@ -28,30 +28,27 @@ pub(super) struct Standing {
 
 impl Standing {
     /// What is in force for a plugin on the networks of the records.
-    pub(super) fn of(paths: &Paths, plugin: &str, collected: &Collected) -> Result<Self> {
+    pub(super) fn of(paths: &Paths, plugin: &str, collected: &Collected) -> Self {
         let mut standing = Self {
             grants: BTreeMap::new(),
-            imports: None,
+            imports: Functions::new(),
             reading: Functions::new(),
             doubts: Vec::new(),
         };
-        let sandbox = Sandbox::new(paths.clone(), false).map_err(show_error)?;
-        let Ok(found) = sandbox.catalogue().find(plugin) else {
-            standing
-                .doubts
-                .push("this node does not have the plugin".to_owned());
-            return Ok(standing);
-        };
-        let is_recorded = |digest: &Digest| *digest == found.digest;
-        if !collected.digest.as_ref().is_none_or(is_recorded) {
-            let doubt = "the plugin on this node is another component than the recorded one";
-            standing.doubts.push(doubt.to_owned());
+        match component(paths, plugin) {
+            Err(doubt) => standing.doubts.push(doubt),
+            Ok((digest, imported)) => {
+                standing.reading = reading(&imported);
+                standing.imports = imported;
+                if collected.digest.as_ref().is_some_and(|d| *d != digest) {
+                    let doubt =
+                        "the plugin on this node is another component than the recorded one";
+                    standing.doubts.push(doubt.to_owned());
+                }
+            }
         }
-        let imports = sandbox.imports(&found).map_err(show_error)?;
-        standing.reading = reading(&imports.functions);
-        standing.imports = Some(imports);
         if standing.reading.is_empty() {
-            return Ok(standing);
+            return standing;
         }
         // If a document is not valid, none is in force.
         let grants = grant_state::grants(paths).unwrap_or_default();
@@ -68,7 +65,7 @@ impl Standing {
             }
         }
         standing.compare(&collected.distinct);
-        Ok(standing)
+        standing
     }
 
     /// Notes a doubt if the plugin ran under other grants than these.
@@ -122,10 +119,7 @@ impl Standing {
 
     /// The functions that the component imports and a grant does not allow, of capabilities that it has rules for.
     pub(super) fn not_granted(&self, spec: &Spec) -> Vec<Function> {
-        let imports = self.imports.iter();
-        imports
-            .flat_map(|imports| not_granted(imports, spec))
-            .collect()
+        not_granted(&self.imports, spec)
     }
 
     fn add_to(&self, section: Section, suggested: &mut Capabilities) -> Result<()> {
@@ -146,4 +140,13 @@ impl Standing {
         });
         grants.filter_map(move |(_, grant)| grant.document.spec.section(section))
     }
+}
+
+/// The digest of this node's component of a plugin, and what it imports. Errors: why that is not known.
+fn component(paths: &Paths, plugin: &str) -> Result<(Digest, Functions), String> {
+    let sandbox = Sandbox::new(paths.clone(), false).map_err(|error| error.msg)?;
+    let found = sandbox.catalogue().find(plugin);
+    let found = found.map_err(|_| "this node does not have the plugin".to_owned())?;
+    let imports = sandbox.imports(&found).map_err(|error| error.msg)?;
+    Ok((found.digest, imports.functions))
 }
