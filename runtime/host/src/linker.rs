@@ -6,15 +6,6 @@ use wasmtime::component::{Component, HasData, HasSelf, Linker};
 use wasmtime::{Engine, Result};
 use weir_grant::ContractInterface;
 use weir_grant::address::AddressRule;
-use weir_grant::conntrack::ConntrackRule;
-use weir_grant::device::DeviceRule;
-use weir_grant::firewalld::FirewalldRule;
-use weir_grant::neighbour::NeighbourRule;
-use weir_grant::packet::PacketRule;
-use weir_grant::policy_rule::PolicyRuleRule;
-use weir_grant::route::RouteRule;
-use weir_grant::sysctl::SysctlRule;
-use weir_grant::traffic::TrafficRule;
 use weir_kernel::Error;
 
 use super::bindings::weir::cni::{
@@ -47,7 +38,7 @@ views! {
     Ipam: IpamView;
 }
 
-/// An interface that needs only operations and facts of the capability with the rule `R`.
+/// An interface that needs only operations and facts of the capability with the rule `R`, which the interface's file names.
 struct Of<R>(PhantomData<R>);
 
 impl<R: 'static> HasData for Of<R> {
@@ -74,16 +65,16 @@ fn connect(l: &mut Linker<State>, interface: &str) -> Result<()> {
         // These have no functions.
         "types" => types::add_to_linker::<State, Of<AddressRule>>(l, State::view),
         "cni" => cni::add_to_linker::<State, Ipam>(l, State::ipam),
-        "address" => address::add_to_linker::<State, Of<AddressRule>>(l, State::view),
-        "route" => route::add_to_linker::<State, Of<RouteRule>>(l, State::view),
-        "policy-rule" => policy_rule::add_to_linker::<State, Of<PolicyRuleRule>>(l, State::view),
-        "neighbour" => neighbour::add_to_linker::<State, Of<NeighbourRule>>(l, State::view),
-        "traffic" => traffic::add_to_linker::<State, Of<TrafficRule>>(l, State::view),
-        "firewalld" => firewalld::add_to_linker::<State, Of<FirewalldRule>>(l, State::view),
-        "conntrack" => conntrack::add_to_linker::<State, Of<ConntrackRule>>(l, State::view),
-        "sysctl" => sysctl::add_to_linker::<State, Of<SysctlRule>>(l, State::view),
-        "device" => device::add_to_linker::<State, Of<DeviceRule>>(l, State::view),
-        "packet" => packet::add_to_linker::<State, Of<PacketRule>>(l, State::view),
+        "address" => address::add_to_linker::<State, Of<_>>(l, State::view),
+        "route" => route::add_to_linker::<State, Of<_>>(l, State::view),
+        "policy-rule" => policy_rule::add_to_linker::<State, Of<_>>(l, State::view),
+        "neighbour" => neighbour::add_to_linker::<State, Of<_>>(l, State::view),
+        "traffic" => traffic::add_to_linker::<State, Of<_>>(l, State::view),
+        "firewalld" => firewalld::add_to_linker::<State, Of<_>>(l, State::view),
+        "conntrack" => conntrack::add_to_linker::<State, Of<_>>(l, State::view),
+        "sysctl" => sysctl::add_to_linker::<State, Of<_>>(l, State::view),
+        "device" => device::add_to_linker::<State, Of<_>>(l, State::view),
+        "packet" => packet::add_to_linker::<State, Of<_>>(l, State::view),
         "link" => link::add_to_linker::<State, Links>(l, State::links),
         "firewall" => firewall::add_to_linker::<State, Firewall>(l, State::firewall),
         "store" => store::add_to_linker::<State, Stores>(l, State::stores),
