@@ -57,3 +57,9 @@ fn each_guest_program_has_a_test() {
     let unused: Vec<&String> = names.difference(&strings).collect();
     assert!(unused.is_empty(), "no test uses {unused:?}");
 }
+
+#[test]
+fn the_map_of_the_architecture_has_fewer_than_150_lines() {
+    let map = fs::read_to_string(house().join("ARCHITECTURE.md")).expect("the map is there");
+    assert!(map.lines().count() < 150, "{} lines", map.lines().count());
+}
