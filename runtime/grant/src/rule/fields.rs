@@ -268,8 +268,10 @@ impl RuleFields {
         let meets = |(key, values): (&String, &Texts)| match (self.field(key), self.get(key)) {
             (None, _) | (_, None) => key == "verbs" || self.covers_field(key, values),
             (Some(field), Some(own)) => {
-                let meet = |a: &String, b: &String| (field.meets)(a, b) || (field.meets)(b, a);
-                values.is_empty() || own.iter().any(|a| values.iter().any(|b| meet(a, b)))
+                values.is_empty()
+                    || own
+                        .iter()
+                        .any(|a| values.iter().any(|b| overlap(field, a, b)))
             }
         };
         let has_verb = part.verbs().iter().any(|verb| self.verbs().contains(verb));
@@ -359,13 +361,20 @@ impl RuleFields {
     }
 }
 
+/// Whether something matches two values of rules. In a question `*` may match more than in a rule, so each is asked about the
+/// other.
+fn overlap(field: &Field, a: &str, b: &str) -> bool {
+    let covers = (field.covers)(a, b) || (field.covers)(b, a);
+    covers || (field.meets)(a, b) && (field.meets)(b, a)
+}
+
 /// The values that match what two lists of a field have in common: of each two that meet, the narrower one.
 fn in_common(field: &Field, own: &Texts, theirs: &Texts) -> Texts {
     if theirs.is_empty() {
         return Texts::new();
     }
     let pairs = own.iter().flat_map(|a| theirs.iter().map(move |b| (a, b)));
-    let meet = |(a, b): &(&String, &String)| (field.meets)(a, b) || (field.meets)(b, a);
+    let meet = |(a, b): &(&String, &String)| overlap(field, a, b);
     let narrower = |(a, b): (&String, &String)| {
         if (field.covers)(a, b) {
             b.clone()

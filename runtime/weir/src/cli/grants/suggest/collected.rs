@@ -66,6 +66,7 @@ impl Ended {
 /// Container id and interface.
 type Attachment = (String, String);
 
+const ADD: &str = "ADD";
 const DEL: &str = "DEL";
 
 fn attachment(record: &Record) -> Option<Attachment> {
@@ -157,6 +158,11 @@ impl Collected {
         let mut commands = self.invocations.values();
         let is_any = commands.clone().any(|of| of.values().any(read));
         is_any && commands.all(|of| of.values().all(read) || !of.values().any(read))
+    }
+
+    /// Whether the plugin did something for attachments, and none of that is from an ADD, as in a log whose older files are gone.
+    pub(super) fn lacks_add(&self) -> bool {
+        !self.invocations.contains_key(ADD) && !self.attachments.is_empty()
     }
 
     /// Whether the plugin did something for attachments, and none of them is known to have ended.

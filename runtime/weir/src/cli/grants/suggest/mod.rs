@@ -116,12 +116,17 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     }
     let built_in = Catalogue::is_built_in(plugin);
     let standing = Standing::of(paths, plugin, &collected);
-    let lacks_del = collected.lacks_del(&ended);
+    let (lacks_add, lacks_del) = (collected.lacks_add(), collected.lacks_del(&ended));
     let mut suggestion = collected.suggestion(plugin, left_out, built_in, &standing.bounds())?;
     if !suggestion.reads {
         standing.add_reads(&mut suggestion)?;
     }
     suggestion.not_granted = standing.not_granted(&suggestion.document.spec);
+    if lacks_add {
+        suggestion
+            .doubts
+            .push("no ADD of it was recorded".to_owned());
+    }
     if !suggestion.reads && lacks_del {
         suggestion
             .doubts
@@ -171,10 +176,11 @@ fn print(suggestion: &Suggestion) {
     } else {
         "but for reads "
     };
-    print_line!(
-        "# Suggested from {operations} operations of {attachments} attachments, and {but_for_reads}no wider than"
-    );
-    print_line!("# these: review every rule, and widen what other configurations need.");
+    comment(&format!(
+        "Suggested from {operations} operations of {attachments} attachments, and {but_for_reads}no wider than these, except \
+         that `attributes`, `owners`, `overlaps` and `ports` are not narrowed to them: review every rule, and widen what other \
+         configurations need."
+    ));
     if suggestion.denied > 0 {
         print_line!(
             "# {} operations were denied, and still are; `--denied` allows them.",

@@ -50,8 +50,15 @@ impl Standing {
         if standing.reading.is_empty() {
             return standing;
         }
-        // If a document is not valid, none is in force.
-        let grants = grant_state::grants(paths).unwrap_or_default();
+        let grants = match grant_state::grants(paths) {
+            Ok(grants) => grants,
+            Err(error) => {
+                standing
+                    .doubts
+                    .push(format!("no grant of this node is in force ({error})"));
+                return standing;
+            }
+        };
         for network in &collected.networks {
             match grant_state::applying(&grants, plugin, Some(network)) {
                 Ok(grant) if grant.is_in_force() => {

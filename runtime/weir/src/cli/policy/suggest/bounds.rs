@@ -19,6 +19,10 @@ fn bounded_by(rule: &RuleFields, bounds: &[RuleFields]) -> Vec<RuleFields> {
         let is_of_part = |key: &String| part.get(key).is_some() || rule.get(key).is_none();
         let common = common.map(|mut one| {
             one.fields.retain(|key, _| is_of_part(key));
+            // Of two globs that overlap, neither may be the narrower one.
+            if !part.covers(&one) {
+                one.fields.extend(part.fields.clone());
+            }
             one
         });
         common.collect::<Vec<RuleFields>>()
@@ -75,6 +79,19 @@ mod tests {
                                   "ports": ["80-90"]}]}"#,
                 r#"{"firewall": [{"namespace": "host", "families": ["inet"], "hooks": ["output"], "statements": ["dnat"],
                                   "ports": ["80-90"], "verbs": ["write"]}]}"#,
+            ),
+            (
+                r#"{"sysctl": [{"namespace": "container", "keys": ["net.ipv4.conf.all.log_martians"], "values": ["1"],
+                                "verbs": ["write"]}]}"#,
+                r#"{"sysctl": [{"namespace": "container", "keys": ["net.*.*", "net.*.*.*", "net.*.*.*.*"]}]}"#,
+                r#"{"sysctl": [{"namespace": "container", "keys": ["net.ipv4.conf.all.log_martians"], "values": ["1"],
+                                "verbs": ["write"]}]}"#,
+            ),
+            (
+                r#"{"link": [{"namespace": "host", "kinds": ["veth"], "names": ["veth*"], "verbs": ["delete"]}]}"#,
+                r#"{"link": [{"namespace": "host", "names": ["*0"], "owners": ["network"]}]}"#,
+                r#"{"link": [{"namespace": "host", "kinds": ["veth"], "names": ["veth*"], "owners": ["network"],
+                              "verbs": ["delete"]}]}"#,
             ),
             (
                 r#"{"sysctl": [{"namespace": "host", "keys": ["net.ipv4.ip_forward"], "verbs": ["write"]}]}"#,
