@@ -8,6 +8,7 @@
 use std::fmt::Write as _;
 use std::mem;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -85,7 +86,7 @@ impl Uncovered {
         }
         self.is_any = true;
         self.is_foreign |= !is_of_weir(bytes);
-        self.is_cut_short = !bytes.ends_with(b"\n");
+        self.is_cut_short = !bytes.ends_with(b"\n") && !is_whole_record(bytes);
     }
 
     /// Whether a write that was interrupted, or is going on, can have left them: they are weir's, and the last one has no
@@ -98,6 +99,12 @@ impl Uncovered {
     pub fn is_added(&self) -> bool {
         self.is_any && !self.is_of_interrupted_write()
     }
+}
+
+/// Whether a line that has no end lacks nothing else: an interrupted write hardly ends just there, and whoever adds a record may
+/// leave the end out.
+fn is_whole_record(line: &[u8]) -> bool {
+    !line.starts_with(START) && serde_json::from_slice::<IgnoredAny>(line).is_ok()
 }
 
 /// Whether a line begins as weir's do. After a power failure, a file may end with zeros.
@@ -242,6 +249,7 @@ mod tests {
             ("\0\0", true, false),
             (zeros.as_str(), true, false),
             (RECORD, false, true),
+            (RECORD.trim_ascii_end(), false, true),
             ("{\"time", true, false),
             ("{\"time\n", false, true),
             ("foreign\n", false, true),
