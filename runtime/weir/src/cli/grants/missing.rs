@@ -53,6 +53,36 @@ pub fn remarks(spec: &Spec, imported: &Functions, beside: Option<&Beside<'_>>) -
     }
     remarks.extend(no_rule(plugin, Weight::Warning, needed));
     remarks.extend(no_rule(plugin, Weight::Note, others));
+    remarks.extend(
+        beside
+            .into_iter()
+            .flat_map(|beside| no_rule_of_sections(spec, imported, beside)),
+    );
+    remarks
+}
+
+/// Remarks on capabilities of which only the other section has rules, although the other grant has some in both.
+fn no_rule_of_sections(spec: &Spec, imported: &Functions, beside: &Beside<'_>) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    for (section, granted) in spec.sections() {
+        let Some(other) = beside.spec.section(section) else {
+            continue;
+        };
+        let is_missing = |c: &Capability| !granted.has(*c) && other.has(*c) && has_rule(spec, *c);
+        for capability in imported.keys().filter(|c| is_missing(c)) {
+            let denied = joined(names(*capability, &imported[capability]).collect(), "and");
+            let key = section.rule(capability.word());
+            remarks.push(Remark {
+                rule: None,
+                weight: Weight::Note,
+                code: "no-rule",
+                text: format!(
+                    "no rule of `{key}` covers {denied}, which plugin `{}` imports and its {} allows there: every call is denied",
+                    spec.plugin.name, beside.called
+                ),
+            });
+        }
+    }
     remarks
 }
 
@@ -135,4 +165,46 @@ fn no_rule(plugin: &str, weight: Weight, denied: Vec<String>) -> Option<Remark> 
             joined(denied, "and")
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_grant::Document;
+
+    use super::*;
+
+    fn spec(text: &str) -> Spec {
+        let document: Document = serde_json::from_value(serde_json::json!({
+            "apiVersion": "weir.dev/v1alpha1",
+            "kind": "PluginGrant",
+            "metadata": { "name": "one" },
+            "spec": serde_json::from_str::<serde_json::Value>(text).expect("JSON"),
+        }))
+        .expect("a document");
+        document.spec
+    }
+
+    #[test]
+    fn a_capability_that_only_the_other_section_has_is_named() {
+        const LINK: &str = r#"{"link": [{"namespace": "container"}]}"#;
+        const SYSCTL: &str = r#"{"sysctl": [{"namespace": "container"}]}"#;
+        let grant = |own: &str, tenants: &str| {
+            let plugin = r#""plugin": {"name": "one"}, "networks": ["*"]"#;
+            spec(&format!(
+                r#"{{{plugin}, "capabilities": {own}, "tenants": {{"capabilities": {tenants}}}}}"#
+            ))
+        };
+        let imported = Functions::from([(Capability::Link, vec!["update".to_owned()])]);
+        let (whole, partial) = (grant(LINK, LINK), grant(SYSCTL, LINK));
+        let beside = Beside {
+            spec: Cow::Borrowed(&whole),
+            called: "shipped grant",
+        };
+        let found = remarks(&partial, &imported, Some(&beside));
+        let texts: Vec<&str> = found.iter().map(|remark| remark.text.as_str()).collect();
+        let expected = "no rule of `link` covers `link.update`, which plugin `one` imports and its shipped grant allows \
+                        there: every call is denied";
+        assert_eq!(texts, [expected]);
+        assert!(remarks(&whole, &imported, Some(&beside)).is_empty());
+    }
 }
