@@ -80,7 +80,7 @@ pub fn run(command: &mut Command, input: &[u8], kill_at: Option<usize>) -> Resul
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
-        .stderr(Stdio::null());
+        .stderr(Stdio::inherit());
     // SAFETY: ptrace(2) is a plain system call, which may be made between fork and exec.
     unsafe {
         command.pre_exec(|| check(libc::ptrace(libc::PTRACE_TRACEME, 0, NULL, NULL)).map(drop));
