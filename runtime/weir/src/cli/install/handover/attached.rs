@@ -55,29 +55,46 @@ impl Known {
             .collect()
     }
 
-    /// Returns the attachment of a mark. Errors: why it cannot be handed over.
+    pub fn has(&self, mark: &str) -> bool {
+        self.cached.contains_key(mark)
+    }
+
+    /// Returns the attachment of a mark; none if its container is gone. If the mark `is_linked`, a container has a link with
+    /// it on the host. Errors: why it cannot be handed over.
     pub fn attached(
         &self,
         mark: &str,
+        is_linked: bool,
         namespaces: &mut Namespaces,
         paths: &Paths,
-    ) -> Result<Attached> {
-        let Some(cached) = self.cached.get(mark) else {
-            let why: Vec<String> = self.unused.iter().map(ToString::to_string).collect();
-            if why.is_empty() {
-                bail!(
-                    "libcni's cache `{}` has no entry for it: it is on a definition's network, or was attached by a \
-                     program that keeps no cache there",
-                    paths.results().display()
-                );
-            }
+    ) -> Result<Option<Attached>> {
+        if let Some(cached) = self.cached.get(mark) {
+            let attached = Attached::of(mark, cached)?;
+            let is_alive = attached.is_alive(namespaces)?;
+            return is_alive.then(|| attached.of_node(paths)).transpose();
+        }
+        // It was deleted by the returning plugins, which know nothing of weir's tables.
+        if is_linked && !has_link(namespaces, mark)? {
+            return Ok(None);
+        }
+        let why: Vec<String> = self.unused.iter().map(ToString::to_string).collect();
+        if why.is_empty() {
             bail!(
-                "libcni's cache has no trusted entry for it: {}",
-                why.join("; ")
-            )
-        };
-        Attached::of(mark, cached, namespaces, paths)
+                "libcni's cache `{}` has no entry for it: it is on a definition's network, was attached by a program \
+                 that keeps no cache there, or its ADD has not ended",
+                paths.results().display()
+            );
+        }
+        bail!(
+            "libcni's cache has no trusted entry for it: {}",
+            why.join("; ")
+        )
     }
+}
+
+/// Whether a link on the host has a mark.
+pub fn has_link(namespaces: &mut Namespaces, mark: &str) -> Result<bool> {
+    Ok(!marked_links(namespaces.host(), |alias| alias == mark)?.is_empty())
 }
 
 /// An attachment of the node's own networks.
@@ -91,7 +108,7 @@ pub struct Attached {
 }
 
 impl Attached {
-    fn of(mark: &str, cached: &Cached, namespaces: &mut Namespaces, paths: &Paths) -> Result<Self> {
+    fn of(mark: &str, cached: &Cached) -> Result<Self> {
         validate_container_id(&cached.container_id).map_err(show)?;
         validate_interface_name(&cached.if_name).map_err(show)?;
         let list = cached
@@ -102,29 +119,26 @@ impl Attached {
             bail!("its cached configuration is of the network `{}`", list.name);
         }
         let result = cached.result_of(&list);
-        let attached = Self {
+        Ok(Self {
             mark: mark.to_owned(),
             attachment: cached.attachment().map_err(show)?,
             result: result.context("its cached result cannot be used")?,
             list,
             cached: cached.clone(),
-        };
-        attached.check_namespace(namespaces)?;
-        attached.check_origin(paths)?;
-        Ok(attached)
+        })
     }
 
-    /// A namespace that is not visible from here may still exist.
-    fn check_namespace(&self, namespaces: &mut Namespaces) -> Result<()> {
-        if self.is_alive() {
-            return Ok(());
+    /// Whether the container exists. Errors: its namespace is not visible from here, and may still exist.
+    fn is_alive(&self, namespaces: &mut Namespaces) -> Result<bool> {
+        if self.attachment.namespace().is_some() {
+            return Ok(true);
         }
         if self.cached.netns.is_empty() {
             bail!("libcni's cache does not have its network namespace");
         }
         let marked = marked_links(namespaces.host(), |alias| alias == self.mark)?;
         match marked.first() {
-            None => Ok(()),
+            None => Ok(false),
             Some(link) => bail!(
                 "its network namespace `{}` is not visible from here, but its link `{}` is on the host: run \
                  `weir uninstall` where the container runtime runs",
@@ -135,7 +149,7 @@ impl Attached {
     }
 
     /// The returning plugins are not limited by grants, and must not run with a tenant's configuration.
-    fn check_origin(&self, paths: &Paths) -> Result<()> {
+    fn of_node(self, paths: &Paths) -> Result<Self> {
         for plugin in &self.list.plugins {
             if !is_of_node(paths, &self.config(plugin)?) {
                 bail!(
@@ -144,11 +158,7 @@ impl Attached {
                 );
             }
         }
-        Ok(())
-    }
-
-    pub fn is_alive(&self) -> bool {
-        self.attachment.namespace().is_some()
+        Ok(self)
     }
 
     /// Whether its cache entry, its namespace and its interface still exist. A DEL that is under way removes the interface

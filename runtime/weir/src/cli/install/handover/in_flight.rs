@@ -1,4 +1,4 @@
-//! Calls of weir's plugins that began before their links were removed, and have not ended.
+//! Calls that began before weir's links were removed, and have not ended.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -6,17 +6,23 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
+
 use crate::cli::output::complain;
 
 /// Longer than any call may take.
 const PATIENCE: Duration = Duration::from_secs(70);
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// Until a process that has opened its program is seen to run it.
+const LOADING: Duration = Duration::from_millis(200);
+
 /// The variable that makes a process a plugin's call.
 const COMMAND: &[u8] = b"CNI_COMMAND=";
 
-/// Waits for the calls in this network namespace that run this program.
+/// Waits for the calls of weir's plugins in this network namespace, which run this program.
 pub fn wait(program: &Path) {
+    thread::sleep(LOADING);
     let until = Instant::now() + PATIENCE;
     for call in calls(program) {
         while call.exists() {
@@ -30,6 +36,15 @@ pub fn wait(program: &Path) {
             thread::sleep(PAUSE);
         }
     }
+}
+
+/// Waits until something `is_over`, for as long as a call may take.
+pub fn wait_until(mut is_over: impl FnMut() -> Result<bool>) -> Result<()> {
+    let until = Instant::now() + PATIENCE;
+    while !is_over()? && Instant::now() < until {
+        thread::sleep(PAUSE);
+    }
+    Ok(())
 }
 
 fn calls(program: &Path) -> Vec<PathBuf> {

@@ -5,11 +5,12 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `plan` | what is done with each element |
 //! | `attached` | the attachments in libcni's cache |
 //! | `tables` | weir's tables |
 //! | `masquerade` | the rules of `ipMasq` |
 //! | `links` | weir's mark on their links |
-//! | `in_flight` | calls of weir's plugins that have not ended |
+//! | `in_flight` | calls that began before weir's links were removed |
 //! | `kernel` | the kernel, through the gate |
 //!
 //! `portmap` and `firewall` make their rules in an ADD, which makes only what is missing.
@@ -21,27 +22,25 @@ mod in_flight;
 mod kernel;
 mod links;
 mod masquerade;
+mod plan;
 mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
-use ipnet::IpNet;
-use weir_cni::PluginConfig;
 use weir_files::Paths;
-use weir_grant::Invocation;
-use weir_grant::firewall::{Family, Value};
-use weir_kernel::without_permit::{OwnElement, OwnTable, count_reference};
+use weir_kernel::without_permit::OwnTable;
 use weir_network::{SEARCH_PATH, Successor, ToolEnvironment};
 
 use self::attached::{Attached, Known};
 use self::kernel::Kernel;
-use self::masquerade::Masquerade;
-use super::bin_dir;
+use self::plan::{Gone, Item, Method, Plan};
 use crate::cli::output::{complain, say, show};
+
+/// How often what appears at the end is handed over.
+const ROUNDS: u32 = 3;
 
 /// A handover, from the first look at the tables to the last.
 pub struct Handover<'a> {
@@ -51,25 +50,10 @@ pub struct Handover<'a> {
     kernel: Kernel<'a>,
     successors: BTreeMap<String, Rc<Successor>>,
     done: Vec<Item>,
+    /// The marks of what was not handed over.
+    left: BTreeSet<String>,
     /// The last complaint.
     reported: Option<String>,
-}
-
-/// What one plugin made for one attachment.
-struct Item {
-    plugin: String,
-    attached: Attached,
-    elements: Vec<OwnElement>,
-    method: Method,
-    /// How many rules of the returning plugin existed before.
-    before: u32,
-}
-
-enum Method {
-    /// The container was removed without a DEL.
-    Gone,
-    Add(Rc<Successor>, Vec<PluginConfig>),
-    Masquerade(Box<Masquerade>),
 }
 
 impl<'a> Handover<'a> {
@@ -85,6 +69,7 @@ impl<'a> Handover<'a> {
             kernel: Kernel::new(paths),
             successors: BTreeMap::new(),
             done: Vec::new(),
+            left: BTreeSet::new(),
             reported: None,
         }
     }
@@ -94,26 +79,31 @@ impl<'a> Handover<'a> {
         let Some(tables) = tables::existing(&mut self.kernel)? else {
             return self.without_rights();
         };
-        let items = self.plan(&tables)?;
+        let Plan { items, gone } = self.plan(&tables)?;
         for item in self.make(items)? {
             self.let_go(&item)?;
             self.done.push(item);
         }
-        Ok(())
+        gone.iter().try_for_each(|gone| self.remove(gone))
     }
 
     /// Hands over what was attached before weir's links were removed. weir's program must still exist.
     pub fn carry_on(&mut self) -> Result<()> {
         in_flight::wait(&self.tools.bin_dir.join(crate::OWN_NAME));
+        in_flight::wait_until(|| Ok(!self.has_unfinished()?))?;
         self.carry_out()
     }
 
     /// Removes what was made for attachments that were deleted meanwhile, and weir's tables.
     pub fn finish(&mut self) -> Result<()> {
-        for item in std::mem::take(&mut self.done) {
-            if !matches!(item.method, Method::Gone) && !item.attached.still_exists(self.paths) {
-                self.take_back(&item)?;
+        self.take_back_deleted()?;
+        // A call that was not seen to be under way.
+        for _ in 0..ROUNDS {
+            if self.new_marks()?.is_empty() {
+                break;
             }
+            self.carry_on()?;
+            self.take_back_deleted()?;
         }
         for table in tables::existing(&mut self.kernel)?.unwrap_or_default() {
             let removed = tables::remove_unused(&mut self.kernel, &table)?;
@@ -124,6 +114,15 @@ impl<'a> Handover<'a> {
                 say!(
                     "left table {family} {name}, which is not empty: `nft delete table {family} {name}` removes it"
                 );
+            }
+        }
+        Ok(())
+    }
+
+    fn take_back_deleted(&mut self) -> Result<()> {
+        for item in std::mem::take(&mut self.done) {
+            if !item.attached.still_exists(self.paths) {
+                self.take_back(&item)?;
             }
         }
         Ok(())
@@ -142,34 +141,6 @@ impl<'a> Handover<'a> {
         }
         complain(&format!("{what}: they are not removed"));
         Ok(())
-    }
-
-    fn plan(&mut self, tables: &[OwnTable]) -> Result<Vec<Item>> {
-        let mut owned = tables::owned(&mut self.kernel, tables)?;
-        let mut refused = Vec::new();
-        let mut kept = BTreeSet::new();
-        for table in tables {
-            let OwnTable { family, name } = table;
-            for chain in tables::administrators(&mut self.kernel, table)? {
-                refused.push(format!(
-                    "the administrator's rules, or policy, in chain `{chain}` of table `{family} {name}`: move them \
-                     elsewhere"
-                ));
-                kept.insert(table.plugin());
-            }
-        }
-        // If the administrator's policy is to drop, packets without an element here would be dropped.
-        owned.retain(|(_, plugin), _| !kept.contains(&**plugin));
-        let known = Known::load(self.paths)?;
-        let mut items = Vec::new();
-        for ((mark, plugin), elements) in owned {
-            match self.item(&known, &mark, &plugin, elements) {
-                Ok(item) => items.push(item),
-                Err(why) => refused.push(format!("`{mark}`, of {plugin}: {why:#}")),
-            }
-        }
-        self.check(refused)?;
-        Ok(items)
     }
 
     fn check(&mut self, refused: Vec<String>) -> Result<()> {
@@ -191,87 +162,6 @@ impl<'a> Handover<'a> {
         Ok(())
     }
 
-    fn item(
-        &mut self,
-        known: &Known,
-        mark: &str,
-        plugin: &str,
-        elements: Vec<OwnElement>,
-    ) -> Result<Item> {
-        if !tables::PLUGINS.contains(&plugin) {
-            bail!("the reference set has no such plugin");
-        }
-        let attached = known.attached(mark, self.kernel.namespaces(), self.paths)?;
-        let method = if attached.is_alive() {
-            self.method(&attached, plugin, &elements)?
-        } else {
-            Method::Gone
-        };
-        Ok(Item {
-            plugin: plugin.to_owned(),
-            before: self.count(&attached, plugin)?,
-            attached,
-            elements,
-            method,
-        })
-    }
-
-    /// The number of rules that the returning plugin has for an attachment.
-    fn count(&mut self, attached: &Attached, plugin: &str) -> Result<u32> {
-        let host = self.kernel.namespaces().host();
-        Ok(count_reference(host, &attached.made_by(plugin))?)
-    }
-
-    fn method(
-        &mut self,
-        attached: &Attached,
-        plugin: &str,
-        elements: &[OwnElement],
-    ) -> Result<Method> {
-        let configs = attached.configs(plugin)?;
-        if configs.is_empty() {
-            bail!("its cached configuration has no plugin `{plugin}`");
-        }
-        // Also for `bridge` and `ptp`: their DEL removes what is made here.
-        let successor = self.successor(plugin)?;
-        if ["portmap", "firewall"].contains(&plugin) {
-            return Ok(Method::Add(successor, configs));
-        }
-        if elements.iter().any(|e| e.table.family == Family::Bridge) {
-            bail!(
-                "the check of source MACs (`macspoofchk`) can only be made together with the link"
-            );
-        }
-        let addresses: Vec<IpAddr> = elements.iter().filter_map(address).collect();
-        let networks = attached.result.ips.iter().map(|ip| ip.address);
-        let networks = networks.filter(|network| addresses.contains(&network.addr()));
-        let networks: Vec<IpNet> = networks.collect();
-        if networks.len() < addresses.len() {
-            bail!("its cached result does not have all addresses that are masqueraded");
-        }
-        let masquerade = Masquerade::find(&configs, networks, &self.tools, self.paths)?;
-        Ok(Method::Masquerade(Box::new(masquerade)))
-    }
-
-    /// The plugin that serves a name once weir's links are removed.
-    fn successor(&mut self, plugin: &str) -> Result<Rc<Successor>> {
-        if let Some(known) = self.successors.get(plugin) {
-            return Ok(Rc::clone(known));
-        }
-        let directory = &self.tools.bin_dir;
-        let Some(path) = bin_dir::successor(directory, plugin)? else {
-            bail!(
-                "no other `{plugin}` in `{}`: install one there as `{plugin}{}`",
-                directory.display(),
-                super::replaced::SUFFIX
-            );
-        };
-        let successor = Rc::new(open_program(plugin, &path, self.paths)?);
-        self.successors
-            .insert(plugin.to_owned(), Rc::clone(&successor));
-        Ok(successor)
-    }
-
     /// Has the returning plugins make their rules. If one fails, everything is undone, unless forced.
     fn make(&mut self, items: Vec<Item>) -> Result<Vec<Item>> {
         let (mut made, mut refused) = (Vec::new(), Vec::new());
@@ -281,6 +171,7 @@ impl<'a> Handover<'a> {
                 Err(why) => {
                     let Attached { mark, .. } = &item.attached;
                     refused.push(format!("`{mark}`, of {}: {why:#}", item.plugin));
+                    self.left.insert(mark.clone());
                     self.take_back(&item)?;
                     if !self.force {
                         break;
@@ -299,13 +190,12 @@ impl<'a> Handover<'a> {
 
     fn make_one(&mut self, item: &mut Item) -> Result<()> {
         // The plugin would make them a second time in its own tables. weir's are still in place.
-        if item.plugin == "portmap" && item.before > 0 && !matches!(item.method, Method::Gone) {
+        if item.plugin == "portmap" && item.before > 0 {
             item.before = 0;
             self.take_back(item)?;
         }
         let (sandbox, tools) = (&self.kernel.sandbox()?, &self.tools);
         match &item.method {
-            Method::Gone => return Ok(()),
             Method::Add(successor, configs) => {
                 for config in configs {
                     let added = successor.add(sandbox, item.attached.add(config), tools);
@@ -332,9 +222,6 @@ impl<'a> Handover<'a> {
             links::release(&mut self.kernel, &invocation, mark)?;
         }
         match &item.method {
-            Method::Gone => {
-                say!("removed the rules of {plugin} for {mark}, whose container is gone")
-            }
             // weir has deleted the attachment meanwhile.
             _ if removed == 0 => self.take_back(item)?,
             Method::Add(successor, _) => {
@@ -345,9 +232,20 @@ impl<'a> Handover<'a> {
         Ok(())
     }
 
+    fn remove(&mut self, gone: &Gone) -> Result<()> {
+        let Gone {
+            plugin,
+            mark,
+            elements,
+        } = gone;
+        tables::remove(&mut self.kernel, &gone.invocation(), elements)?;
+        say!("removed the rules of {plugin} for {mark}, whose container is gone");
+        Ok(())
+    }
+
     /// Removes what was made for the returning plugin, unless it existed before.
     fn take_back(&mut self, item: &Item) -> Result<()> {
-        if item.before > 0 || matches!(item.method, Method::Gone) {
+        if item.before > 0 {
             return Ok(());
         }
         let mut made = item.attached.made_by(&item.plugin);
@@ -359,14 +257,11 @@ impl<'a> Handover<'a> {
     }
 }
 
-impl Item {
-    fn invocation(&self) -> Invocation {
-        let attachment = &self.attached.attachment;
-        Invocation::new(
-            &attachment.container_id,
-            &attachment.ifname,
-            &self.attached.list.name,
-        )
+/// The caller's `PATH`, which should be the runtime's, and the usual directories.
+fn search_path() -> String {
+    match std::env::var("PATH") {
+        Ok(own) if !own.is_empty() => format!("{own}:{SEARCH_PATH}"),
+        _ => SEARCH_PATH.to_owned(),
     }
 }
 
@@ -375,20 +270,4 @@ fn open_program(name: &str, path: &Path, paths: &Paths) -> Result<Successor> {
     let is_below = path.starts_with(paths.root());
     let root = if is_below { paths.root() } else { "/".as_ref() };
     Successor::open(name, path, root).map_err(show)
-}
-
-/// The container's address in the key of an element.
-fn address(element: &OwnElement) -> Option<IpAddr> {
-    match element.element.key.first() {
-        Some(Value::Address(address)) => Some(*address),
-        _ => None,
-    }
-}
-
-/// The caller's `PATH`, which should be the runtime's, and the usual directories.
-fn search_path() -> String {
-    match std::env::var("PATH") {
-        Ok(own) if !own.is_empty() => format!("{own}:{SEARCH_PATH}"),
-        _ => SEARCH_PATH.to_owned(),
-    }
 }

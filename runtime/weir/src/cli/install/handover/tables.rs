@@ -1,6 +1,6 @@
 //! weir's own tables on the host: the elements that attachments have in them, and their removal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
 use nix::errno::Errno;
@@ -12,6 +12,9 @@ use super::kernel::Kernel;
 
 /// The plugins that have a table each, and a successor in the reference set.
 pub const PLUGINS: [&str; 4] = ["portmap", "firewall", "bridge", "ptp"];
+
+/// The plugins whose ADD makes a link on the host with the mark of the attachment, before anything else.
+const LINKED: [&str; 2] = ["bridge", "ptp"];
 
 /// The chains of `weir_firewall` that are not the administrator's.
 const FIREWALL_CHAINS: [&str; 2] = ["forward", "admins"];
@@ -38,6 +41,14 @@ pub fn owned(kernel: &mut Kernel<'_>, tables: &[OwnTable]) -> Result<Owned> {
         }
     }
     Ok(owned)
+}
+
+/// Returns the marks that a link on the host has as long as the container exists.
+pub fn linked(owned: &Owned) -> BTreeSet<String> {
+    let of_links = owned
+        .keys()
+        .filter(|(_, plugin)| LINKED.contains(&&**plugin));
+    of_links.map(|(mark, _)| mark.clone()).collect()
 }
 
 /// Returns the chains of a table with rules, or a policy, of an administrator.
