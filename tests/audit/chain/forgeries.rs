@@ -100,8 +100,9 @@ fn records_that_were_taken_out_before_the_chain_was_computed_anew_are_missing() 
         chained.set_lines(&lines)?;
         let head = chained.paths().audit_head();
         let last = |lines: &[String]| digest_of(lines.last().context("a line")?);
+        let end = |lines: &[String]| format!(" {:020} ", lines.concat().len());
         let content = fs::read_to_string(&head)?.replace(&last(&old)?, &last(&lines)?);
-        fs::write(&head, content)?;
+        fs::write(&head, content.replace(&end(&old), &end(&lines)))?;
         let (found, code) = chained.verify(&[])?;
         assert_eq!(found, expected, "{what}");
         assert_eq!(
@@ -150,6 +151,7 @@ fn a_record_that_was_lost_is_a_note() -> Result<()> {
 fn what_began_before_the_file_is_not_missing() -> Result<()> {
     let chained = Chained::with_records()?;
     let lines = chained.lines()?;
-    chained.set_lines(&lines[5..])?;
-    chained.assert_intact(&[])
+    let copy = chained.log().with_file_name("copy");
+    fs::write(&copy, lines[5..].concat())?;
+    chained.assert_intact(&["--file", copy.to_str().context("a path")?])
 }

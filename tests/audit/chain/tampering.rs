@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use weir_kit::{assert_contains, assert_lacks};
 
 use super::{Chained, is_chain_line};
@@ -128,6 +128,39 @@ fn what_is_done_to_the_lines_is_found() -> Result<()> {
         let (found, code) = chained.verify(&[])?;
         assert!(!found.is_empty() && code == Some(3), "{what}: {found:?}");
     }
+    Ok(())
+}
+
+/// Each file can be checked on its own, and only `audit.head` knows how much came before.
+#[test]
+fn a_beginning_that_was_taken_out_in_place_is_found() -> Result<()> {
+    let chained = Chained::with_records()?;
+    let mut lines = chained.lines()?;
+    let first = lines.iter().position(|line| is_chain_line(line));
+    let first = first.context("a chain line")?;
+    let second = lines
+        .iter()
+        .skip(first + 1)
+        .position(|line| is_chain_line(line));
+    lines.drain(..first + 1 + second.context("another")?);
+    chained.set_lines(&lines)?;
+    let (found, code) = chained.verify(&[])?;
+    assert_eq!((&*found, code), (&["moved".to_owned()][..], Some(3)));
+    let said = String::from_utf8(chained.run(&["verify"])?.stdout)?;
+    assert_contains(
+        &said,
+        &[
+            "not intact: chain line 9 ends at byte",
+            "were taken out before it",
+        ],
+    );
+    // weir goes on as after a rotation, and the repeated line stays.
+    chained.invoke("later")?;
+    let said = String::from_utf8(chained.run(&["verify"])?.stdout)?;
+    assert_contains(
+        &said,
+        &["repeats chain line 9: the file was changed before it"],
+    );
     Ok(())
 }
 

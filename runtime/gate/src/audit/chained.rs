@@ -69,10 +69,20 @@ impl Chain {
         Ok(written)
     }
 
+    /// Whether the head is about this log, which has its chain line. The number of a device can change with a reboot, and
+    /// that of a file when it is copied back.
+    fn is_of(&self, head: &Head) -> io::Result<bool> {
+        Ok(head.is_in(&self.opened) || has_line(&self.log, &head.line(), head.end)?)
+    }
+
     /// Where the chain continues in the log, which has this size.
     fn tail(&self, size: u64, head: &Head) -> io::Result<Tail> {
         let unknown = size.checked_sub(head.end);
-        match unknown.filter(|_| head.is_in(&self.opened)) {
+        let unknown = match unknown {
+            Some(_) if !self.is_of(head)? => None,
+            unknown => unknown,
+        };
+        match unknown {
             Some(0) => Ok(Tail {
                 before: Vec::new(),
                 walk: Walk::after(head.line()),
@@ -81,6 +91,17 @@ impl Chain {
             _ => carry(&self.log, size, head.line()),
         }
     }
+}
+
+/// Whether a file has a chain line that ends at an offset.
+fn has_line(log: &File, line: &ChainLine, end: u64) -> io::Result<bool> {
+    let text = line.text();
+    let Some(start) = end.checked_sub(text.len() as u64) else {
+        return Ok(false);
+    };
+    let mut there = vec![0; text.len()];
+    log.read_exact_at(&mut there, start)?;
+    Ok(there == text.as_bytes())
 }
 
 /// Takes up what the head does not know, if an interrupted write can have left it. Chain lines among it must follow the
@@ -211,6 +232,20 @@ mod tests {
             }
             (carried, last.expect("a chain line"))
         }
+    }
+
+    /// As after a reboot that numbers the devices anew: only the file's contents say that it is the same.
+    #[test]
+    fn a_copy_that_was_put_back_is_continued() {
+        let directory = LogDirectory::new();
+        directory.append("log", "{\"a\":1}\n");
+        let log = directory.path("log");
+        fs::copy(&log, directory.path("copy")).expect("a copy");
+        fs::rename(directory.path("copy"), &log).expect("it is put back");
+        directory.append("log", "{\"a\":2}\n");
+        let (carried, last) = directory.walk("log");
+        let carried: Vec<u64> = carried.iter().map(|line| line.chained).collect();
+        assert_eq!((carried, last.chained), (vec![0], 2));
     }
 
     #[test]

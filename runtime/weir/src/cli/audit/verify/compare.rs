@@ -70,9 +70,9 @@ pub fn read_checkpoints(files: &[PathBuf]) -> Result<Vec<Checkpoint>> {
     Ok(all)
 }
 
-/// The digests of the chain lines that something is compared with, by number.
+/// The digests of the chain lines that something is compared with, by number, and where they end in their files.
 #[derive(Default)]
-pub struct Wanted(BTreeMap<u64, Vec<String>>);
+pub struct Wanted(BTreeMap<u64, Vec<(String, u64)>>);
 
 /// What the files have in the place of a chain line.
 enum Found {
@@ -86,21 +86,26 @@ impl Wanted {
         self.0.entry(line.chained).or_default();
     }
 
-    /// Takes a chain line of the files.
-    pub fn see(&mut self, line: &ChainLine) {
-        if let Some(digests) = self.0.get_mut(&line.chained)
-            && !digests.contains(&line.sha256)
-        {
-            digests.push(line.sha256.clone());
+    /// Takes a chain line of the files, which ends at an offset.
+    pub fn see(&mut self, line: &ChainLine, end: u64) {
+        if let Some(seen) = self.0.get_mut(&line.chained) {
+            seen.push((line.sha256.clone(), end));
         }
     }
 
     fn find(&self, line: &ChainLine) -> Found {
         match self.0.get(&line.chained) {
-            Some(digests) if digests.contains(&line.sha256) => Found::Same,
-            Some(digests) if !digests.is_empty() => Found::Another,
+            Some(_) if self.ends(line).next().is_some() => Found::Same,
+            Some(seen) if !seen.is_empty() => Found::Another,
             _ => Found::Nothing,
         }
+    }
+
+    /// Where a chain line ends, in each file that has it.
+    fn ends(&self, line: &ChainLine) -> impl Iterator<Item = u64> {
+        let seen = self.0.get(&line.chained).into_iter().flatten();
+        seen.filter(|(digest, _)| *digest == line.sha256)
+            .map(|(_, end)| *end)
     }
 }
 
@@ -113,13 +118,19 @@ pub fn head(head: NodeHead, wanted: &Wanted, report: &mut Report) {
             }
             return;
         }
-        NodeHead::Found(head) => head.line(),
+        NodeHead::Found(head) => head,
     };
-    let number = head.chained;
+    let (number, end, head) = (head.chained, head.end, head.line());
     // A chain that has only been begun has nothing to lose.
     let is_begun = number == 0 && report.checked == 0;
     match wanted.find(&head) {
-        Found::Same => at_head(number, report),
+        Found::Same => {
+            at_head(number, report);
+            // A change of the lines is a finding already.
+            if report.findings.is_empty() {
+                report.findings.extend(moved(&head, end, wanted));
+            }
+        }
         Found::Nothing if is_begun => {}
         Found::Another => report.findings.push(Finding::of(
             What::OtherHead,
@@ -130,6 +141,29 @@ pub fn head(head: NodeHead, wanted: &Wanted, report: &mut Report) {
         )),
         Found::Nothing => report.findings.push(beside(&head, report)),
     }
+}
+
+/// The chain covers what is between two chain lines, and not how much came before.
+fn moved(head: &ChainLine, expected: u64, wanted: &Wanted) -> Option<Finding> {
+    let mut ends: Vec<u64> = wanted.ends(head).collect();
+    ends.retain(|end| *end != expected);
+    let end = ends
+        .pop()
+        .filter(|_| !wanted.ends(head).any(|end| end == expected))?;
+    let (bytes, change) = match end.checked_sub(expected) {
+        Some(more) => (more, "added before it"),
+        None => (expected - end, "taken out before it"),
+    };
+    let number = head.chained;
+    Some(Finding::of(
+        What::Moved,
+        number,
+        format!(
+            "chain line {number} ends at byte {end}, and ended at byte {expected} when it was written, as `audit.head` \
+             says: {} were {change}",
+            counted(bytes, "byte")
+        ),
+    ))
 }
 
 fn at_head(number: u64, report: &mut Report) {

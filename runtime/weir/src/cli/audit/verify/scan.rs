@@ -100,8 +100,9 @@ impl<'a> Scan<'a> {
             let start = offset;
             offset += bytes.len() as u64;
             let step = walk.line(&bytes);
-            if step != Step::Other {
+            if let Step::Next { line, .. } | Step::Carried(line) = &step {
                 last_chain_line = start;
+                self.wanted.see(line, offset);
             }
             match step {
                 Step::Other => {
@@ -151,7 +152,6 @@ impl<'a> Scan<'a> {
         intact: bool,
         mut covered: Region,
     ) {
-        self.wanted.see(&line);
         self.numbers.chain_line();
         self.report.checked += 1;
         let chained = line.chained;
@@ -177,8 +177,8 @@ impl<'a> Scan<'a> {
 
     /// A chain line that does not follow the one before it in the file.
     fn carried(&mut self, path: &Path, line: ChainLine, before: Region, file: &mut FileReport) {
-        self.wanted.see(&line);
         let begins = line.chained == 0;
+        self.repeated(path, &line, file.lines);
         self.before(path, before, begins, file);
         self.numbers.carried(begins && file.lines == 1);
         self.segments.push(Segment {
@@ -193,6 +193,19 @@ impl<'a> Scan<'a> {
             last: line,
             is_spanned: false,
         });
+    }
+
+    /// weir repeats the last chain line where a log does not end with it any more.
+    fn repeated(&mut self, path: &Path, line: &ChainLine, number: u64) {
+        let current = self.report.files.len();
+        let before = self.segments.last();
+        if before.is_some_and(|before| before.file == current && before.last == *line) {
+            self.report.remarks.push(format!(
+                "`{}`, line {number}, repeats chain line {}: the file was changed before it, or is a copy that was put back",
+                path.display(),
+                line.chained
+            ));
+        }
     }
 
     /// Lines that no chain line covers, before one that carries the chain on, or `begins` it.
