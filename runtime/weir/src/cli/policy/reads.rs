@@ -1,7 +1,7 @@
 //! The reads that a component needs, which neither the audit log nor its own changes show: worked out from the functions that
 //! it imports, and from a grant under which it runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use weir_grant::operation_names::function;
 use weir_grant::rule::{RuleFields, merge, rules_of};
@@ -82,17 +82,20 @@ pub fn lacking_beside(
 ) -> Vec<Lacking> {
     let is_ipv4_only = is_ipv4_only(granted);
     let of_capability = |(capability, functions): (Capability, Vec<String>)| {
-        let own = rules_of(granted, capability);
-        let mut lacking = Vec::new();
-        for rule in rules_of(other, capability)
+        let own: Vec<RuleFields> = rules_of(granted, capability)
             .iter()
-            .filter(|rule| is_for_any(rule, &functions))
-        {
+            .flat_map(RuleFields::split)
+            .collect();
+        let others = rules_of(other, capability);
+        let named = named_keys(&others);
+        let mut lacking = Vec::new();
+        for rule in others.iter().filter(|rule| is_for_any(rule, &functions)) {
             for mut parts in apart(rule) {
                 parts.retain(|part| !(is_ipv4_only && is_of_ipv6(part)));
-                let is_met = parts
-                    .iter()
-                    .any(|part| own.iter().any(|own| meets(own, part)));
+                let is_met = parts.iter().any(|part| {
+                    let mut own = own.iter().filter(|own| !is_for_another(own, part, &named));
+                    own.any(|own| meets(own, part))
+                });
                 if !parts.is_empty() && !is_met && is_needed(rule, &parts, &own) {
                     lacking.extend(merge(parts));
                 }
@@ -115,8 +118,7 @@ pub fn lacking_beside(
 fn apart(rule: &RuleFields) -> Vec<Vec<RuleFields>> {
     let mut apart: BTreeMap<_, Vec<RuleFields>> = BTreeMap::new();
     for part in read_of(rule.clone()).split() {
-        let key = part.get("keys").and_then(|keys| keys.first());
-        let named = key.filter(|key| !key.contains('*')).cloned();
+        let named = named_key(&part).cloned();
         let place = (
             part.get("namespace").cloned(),
             part.get("files").is_some(),
@@ -125,6 +127,26 @@ fn apart(rule: &RuleFields) -> Vec<Vec<RuleFields>> {
         apart.entry(place).or_default().push(part);
     }
     apart.into_values().collect()
+}
+
+/// The parameter that a part names.
+fn named_key(part: &RuleFields) -> Option<&String> {
+    let key = part.get("keys").and_then(|keys| keys.first());
+    key.filter(|key| !key.contains('*'))
+}
+
+/// The parameters that rules name.
+fn named_keys(rules: &[RuleFields]) -> BTreeSet<String> {
+    let parts = rules.iter().flat_map(RuleFields::split);
+    parts.filter_map(|part| named_key(&part).cloned()).collect()
+}
+
+/// Whether a part of a grant is for another parameter than this part of the other grant, which names both: the one of the
+/// container's interface is not that of `lo`, although the interface could have this name.
+fn is_for_another(own: &RuleFields, part: &RuleFields, named: &BTreeSet<String>) -> bool {
+    let key = named_key(own);
+    let is_named = key.is_some_and(|key| named.contains(key));
+    is_named && named_key(part).is_some_and(|of_part| Some(of_part) != key)
 }
 
 fn meets(own: &RuleFields, part: &RuleFields) -> bool {
@@ -356,6 +378,29 @@ mod tests {
                 "{instead}"
             );
         }
+    }
+
+    /// As in the shipped grant of `bridge`.
+    #[test]
+    fn a_parameter_of_one_interface_is_not_that_of_another() {
+        const KEYS: [&str; 2] = [
+            "net.ipv6.conf.{ifname}.disable_ipv6",
+            "net.ipv6.conf.lo.disable_ipv6",
+        ];
+        let imported = imported(&[(Capability::Sysctl, &["read", "write"])]);
+        let of_keys = |keys: &[&str]| {
+            let rule =
+                serde_json::json!({"namespace": "container", "keys": keys, "verbs": ["read"]});
+            rules(&serde_json::json!({ "sysctl": [rule] }).to_string())
+        };
+        let lacks = |keys: &[&str]| lacking_beside(&of_keys(keys), &of_keys(&KEYS), &imported);
+        assert_eq!(lacks(&KEYS), []);
+        assert_eq!(lacks(&["net.ipv6.conf.*.disable_ipv6"]), []);
+        for key in KEYS {
+            assert_eq!(lacks(&[key]).len(), 1, "{key}");
+        }
+        // A suggestion may have the interface's name.
+        assert_eq!(lacks(&["net.ipv6.conf.eth0.disable_ipv6", KEYS[1]]), []);
     }
 
     #[test]
