@@ -296,6 +296,24 @@ fn loopback_runs_again() -> Result<()> {
     runs_again(&Chain::of([json!({ "type": "loopback" })], &[]))
 }
 
+/// As in a log whose older files are gone: the bridge is there, and the grant in force lets the plugin create it again.
+#[test]
+fn what_existed_before_the_first_record_is_named() -> Result<()> {
+    let bridge = addressed(json!({ "type": "bridge", "bridge": "tools7", "isGateway": true }));
+    let chain = Chain::of([bridge], HOST_LOCAL);
+    let node = chain.node()?;
+    let named = "create interfaces of kind bridge, on the host";
+    for is_named in [false, true] {
+        chain.run(&node)?;
+        let (_, yaml, errors) = grants(&node, &["suggest", "bridge"])?;
+        let comments: Vec<&str> = yaml.lines().filter(|line| line.starts_with('#')).collect();
+        let is_there = comments.iter().any(|line| line.contains(named));
+        ensure!(is_there == is_named, "{yaml}{errors}");
+        fs::write(node.audit_log(), "")?;
+    }
+    Ok(())
+}
+
 /// What is suggested for `loopback` from such records begins with these words.
 fn begins(node: &Node, records: &str, words: &str) -> Result<()> {
     let records = file(node, "records.jsonl", records)?;

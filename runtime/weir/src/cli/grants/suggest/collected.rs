@@ -51,14 +51,15 @@ pub(super) struct Collected {
     host_interfaces: HostInterfaces,
 }
 
-/// The attachments that some plugin was called for to end them: one that did nothing then has no record of it.
+/// The attachments for which some plugin was called, by command: one that did nothing then has no record of it.
 #[derive(Default)]
-pub(super) struct Ended(BTreeSet<Attachment>);
+pub(super) struct Called(BTreeMap<String, BTreeSet<Attachment>>);
 
-impl Ended {
+impl Called {
     pub(super) fn note(&mut self, record: &Record) {
-        if record.subject.command == DEL {
-            self.0.extend(attachment(record));
+        if let Some(attachment) = attachment(record) {
+            let of_command = self.0.entry(record.subject.command.to_string());
+            of_command.or_default().insert(attachment);
         }
     }
 }
@@ -67,6 +68,7 @@ impl Ended {
 type Attachment = (String, String);
 
 const ADD: &str = "ADD";
+const CHECK: &str = "CHECK";
 const DEL: &str = "DEL";
 
 fn attachment(record: &Record) -> Option<Attachment> {
@@ -160,15 +162,23 @@ impl Collected {
         is_any && commands.all(|of| of.values().all(read) || !of.values().any(read))
     }
 
-    /// Whether the plugin did something for attachments, and none of that is from an ADD, as in a log whose older files are gone.
-    pub(super) fn lacks_add(&self) -> bool {
-        !self.invocations.contains_key(ADD) && !self.attachments.is_empty()
-    }
-
-    /// Whether the plugin did something for attachments, and none of them is known to have ended.
-    pub(super) fn lacks_del(&self, ended: &Ended) -> bool {
-        let has_del = self.invocations.contains_key(DEL);
-        !has_del && !self.attachments.is_empty() && ended.0.is_disjoint(&self.attachments)
+    /// The commands that show what the plugin needs, and of which nothing was recorded: of ADD nothing of the plugin, as in a
+    /// log whose older files are gone, of the others nothing of any plugin for its attachments. What a plugin reads in a
+    /// CHECK must be known only if reads were recorded, and a learning run, of `learn`, has called each command.
+    pub(super) fn unrecorded(&self, called: &Called, is_learned: bool) -> Vec<&'static str> {
+        let commands = match (self.has_reads(), is_learned) {
+            (true, true) => &[ADD][..],
+            (true, false) => &[ADD, CHECK, DEL],
+            (false, _) => &[ADD, DEL],
+        };
+        let is_recorded = |command: &str| {
+            let others = called.0.get(command).filter(|_| command != ADD);
+            let is_called = others.is_some_and(|others| !others.is_disjoint(&self.attachments));
+            is_called || self.invocations.contains_key(command)
+        };
+        let mut unrecorded = commands.to_vec();
+        unrecorded.retain(|command| !self.attachments.is_empty() && !is_recorded(command));
+        unrecorded
     }
 
     /// A suggestion that allows what was recorded, within these bounds.
@@ -232,6 +242,7 @@ impl Collected {
             reads_for: BTreeMap::new(),
             doubts: Vec::new(),
             not_granted: Vec::new(),
+            not_recorded: BTreeSet::new(),
             denied: self.denied,
             left_out,
             without_rule,

@@ -19,7 +19,7 @@ use weir_grant::Document;
 use weir_grant::phrase::joined;
 use weir_sandbox::Catalogue;
 
-use self::collected::{Collected, Ended};
+use self::collected::{Called, Collected};
 use self::standing::Standing;
 use super::document::{to_yaml, wrapped};
 use super::grant_state;
@@ -73,6 +73,10 @@ struct Suggestion {
     /// shows them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_granted: Vec<Function>,
+    /// What the grants in force let the plugin change and this one does not, in words: no record shows it, as of a bridge that
+    /// existed before the first record.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    not_recorded: BTreeSet<String>,
     /// Denied operations that the grant leaves denied.
     denied: u64,
     /// Records that were not used, because they have no known operation.
@@ -95,9 +99,9 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let mut collected = Collected::new(host_interfaces);
     // The addresses that other plugins added show which networks this one works on.
     let network = arguments.network.as_deref();
-    let mut ended = Ended::default();
+    let mut called = Called::default();
     let passes = |r: &Record| {
-        ended.note(r);
+        called.note(r);
         let is_of_network = network.is_none_or(|network| r.subject.granted_as() == network);
         is_of_network && (r.subject.plugin == *plugin || gives_address(r))
     };
@@ -116,29 +120,30 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     }
     let built_in = Catalogue::is_built_in(plugin);
     let standing = Standing::of(paths, plugin, &collected);
-    let (lacks_add, lacks_del) = (collected.lacks_add(), collected.lacks_del(&ended));
+    let unrecorded = collected.unrecorded(&called, arguments.records.is_some());
     let mut suggestion = collected.suggestion(plugin, left_out, built_in, &standing.bounds())?;
     if !suggestion.reads {
         standing.add_reads(&mut suggestion)?;
     }
+    let doubts = doubts(&unrecorded, &suggestion.left_out);
+    suggestion.doubts.extend(doubts);
     suggestion.not_granted = standing.not_granted(&suggestion.document.spec);
-    if lacks_add {
-        suggestion
-            .doubts
-            .push("no ADD of it was recorded".to_owned());
-    }
-    if !suggestion.reads && lacks_del {
-        suggestion
-            .doubts
-            .push("no DEL of it was recorded".to_owned());
-    }
-    if suggestion.left_out.has_records() {
-        let doubt = "records of what it did are left out";
-        suggestion.doubts.push(doubt.to_owned());
-    }
+    suggestion.not_recorded = standing.not_recorded(&suggestion.document.spec);
     keep_limits(paths, network, &mut suggestion);
     arguments.format.print(&suggestion, print)?;
     Ok(Answer::Yes)
+}
+
+/// Why the records may not show all that the plugin needs.
+fn doubts(unrecorded: &[&str], left_out: &Unknown) -> Vec<String> {
+    let unrecorded = unrecorded.iter();
+    let mut doubts: Vec<String> = unrecorded
+        .map(|command| format!("no {command} of it was recorded"))
+        .collect();
+    if left_out.has_records() {
+        doubts.push("records of what it did are left out".to_owned());
+    }
+    doubts
 }
 
 /// Gives the suggestion the limits of the plugin's grant in force, if it has one, and what pods may request by it: what was
@@ -191,6 +196,7 @@ fn print(suggestion: &Suggestion) {
         say!("# {sentence}.");
     }
     print_not_granted(&suggestion.not_granted);
+    print_not_recorded(&suggestion.not_recorded);
     print_without_rule(&suggestion.without_rule);
     match &suggestion.limits_from {
         Some(from) => comment(&format!(
@@ -256,6 +262,20 @@ fn print_not_granted(functions: &[Function]) {
         comment(&format!(
             "No record shows {names}, which the plugin imports and this grant denies."
         ));
+    }
+}
+
+/// Says what this grant does not allow any more, although the plugin may need it once.
+fn print_not_recorded(acts: &BTreeSet<String>) {
+    if acts.is_empty() {
+        return;
+    }
+    comment(
+        "The grant in force also allows the following. No record shows it, so this grant denies it, also where the plugin needs it \
+         once, such as to create what existed already:",
+    );
+    for act in acts {
+        say!("#   {act}");
     }
 }
 

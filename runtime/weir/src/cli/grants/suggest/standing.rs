@@ -1,11 +1,11 @@
 //! What the plugin's grants in force add to records without reads: the plugin ran under them, so they allow all that it reads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use weir_files::Paths;
 use weir_grant::document::{Digest, Spec};
-use weir_grant::rule::{capabilities, merge, rules_of};
+use weir_grant::rule::{RuleFields, capabilities, merge, rules_of, sentence};
 use weir_grant::{Capabilities, Capability, Decision, Section};
 use weir_sandbox::{Loaded, Sandbox};
 
@@ -13,6 +13,7 @@ use super::Suggestion;
 use super::collected::{Bounds, Collected, Operation};
 use crate::cli::grants::grant_state;
 use crate::cli::plugin::coverage::{Function, not_granted};
+use crate::cli::policy::reach::changes;
 use crate::cli::policy::reads::{Functions, reading, reads_of};
 
 /// The grants in force of a plugin, by network, and what the component of this node imports.
@@ -127,6 +128,35 @@ impl Standing {
     /// The functions that the component imports and a grant does not allow, of capabilities that it has rules for.
     pub(super) fn not_granted(&self, spec: &Spec) -> Vec<Function> {
         not_granted(&self.imports, spec)
+    }
+
+    /// What the grants let the plugin change and a suggestion does not, in words.
+    pub(super) fn not_recorded(&self, spec: &Spec) -> BTreeSet<String> {
+        let of_section = |(section, suggested): (Section, &Capabilities)| {
+            let all = Capability::ALL.into_iter();
+            all.flat_map(move |capability| self.not_in(section, suggested, capability))
+                .collect::<Vec<_>>()
+        };
+        let left_out = spec.sections().flat_map(of_section).collect();
+        merge(left_out).iter().map(sentence).collect()
+    }
+
+    fn not_in(
+        &self,
+        section: Section,
+        suggested: &Capabilities,
+        capability: Capability,
+    ) -> Vec<RuleFields> {
+        let suggested = rules_of(suggested, capability);
+        let is_in = |part: &RuleFields| {
+            let mut suggested = suggested.iter();
+            suggested.any(|rule| rule.in_common_with(part).is_some())
+        };
+        let granted = self.granted(section);
+        let granted = granted.flat_map(|granted| rules_of(granted, capability));
+        let mut parts: Vec<RuleFields> = granted.flat_map(|rule| rule.split()).collect();
+        parts.retain(|part| changes(part) && !is_in(part));
+        parts
     }
 
     fn add_to(&self, section: Section, suggested: &mut Capabilities) -> Result<()> {
