@@ -240,10 +240,11 @@ emulated:
 	@tests/emulated $(DEV_OUT)/weir $(ARCH)
 
 FUZZ_SECONDS ?= 20
+FUZZ_PROFILE ?= release
 
 fuzz: ## throw bytes at what weir parses, FUZZ_SECONDS at each target
 	@tests/setup fuzz
-	@fuzz/run $(FUZZ_SECONDS)
+	@fuzz/run $(FUZZ_PROFILE) $(FUZZ_SECONDS)
 
 ## Figures.
 
