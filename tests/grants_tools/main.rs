@@ -207,6 +207,57 @@ fn a_grant_is_shown_in_words() -> Result<()> {
     Ok(())
 }
 
+/// As somebody who reviews a suggestion, which is not in force.
+#[test]
+fn a_document_is_shown_before_it_is_in_force() -> Result<()> {
+    let node = Node::create()?;
+    let rules = "{ link: [{ namespace: host, names: [nic0], verbs: [read] }] }";
+    let grant = Grant {
+        networks: "[blue]",
+        capabilities: rules,
+        ..Grant::nothing("mine")
+    };
+    let path = file(
+        &node,
+        "mine.yaml",
+        &grant.document(&format!("sha256:{}", "1".repeat(64))),
+    )?;
+    let show = |plugin, more: &[&str]| {
+        let words = [&["show", plugin, "--grant", &path][..], more].concat();
+        grants(&node, &words)
+    };
+    let (code, text, errors) = show("mine", &[])?;
+    assert_eq!(code, 0, "{errors}");
+    assert_contains(
+        &text,
+        &[
+            "plugin mine may do on blue",
+            &path,
+            "look at interfaces nic0, on the host",
+        ],
+    );
+    assert!(!text.contains("NOT IN FORCE"), "{text}");
+    assert_eq!(show("mine", &["--network", "blue"])?.0, 0);
+    for (plugin, more, expected) in [
+        (
+            "other",
+            &[][..],
+            "is a grant of plugin `mine`, not of `other`",
+        ),
+        ("weir", &[], "is a grant of plugin `mine`, not of `weir`"),
+        (
+            "mine",
+            &["--network", "red"],
+            "does not cover the network `red`",
+        ),
+    ] {
+        let (code, _, errors) = show(plugin, more)?;
+        assert_eq!(code, 1, "{errors}");
+        assert_contains(&errors, &[expected]);
+    }
+    Ok(())
+}
+
 #[test]
 fn a_check_warns() -> Result<()> {
     let node = Node::create()?;

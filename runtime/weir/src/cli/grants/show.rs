@@ -1,6 +1,7 @@
 //! `weir grants show`: what a plugin may do, in words.
 
-use crate::cli::policy::describe::{limits, subject};
+use std::path::{Path, PathBuf};
+
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
@@ -12,7 +13,7 @@ use weir_grant::rule::{RuleFields, rules_of};
 use weir_grant::section::Request;
 use weir_grant::{Capabilities, Capability, Document, Section, internal_grant};
 use weir_grant::{phrase::joined, rule::sentence};
-use weir_sandbox::{Catalogue, Loaded, Origin};
+use weir_sandbox::{Catalogue, Loaded, Origin, read_grant};
 
 use super::document::{to_yaml, wrapped};
 use super::grant_state::{self, Grant, State};
@@ -20,11 +21,15 @@ use super::origin::rules_of_weir;
 use crate::cli::node_networks;
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::cli::outside::{Native, Outside};
+use crate::cli::policy::describe::{limits, subject};
 
 #[derive(Args)]
 pub struct Arguments {
     /// The plugin's name.
     plugin: String,
+    /// A document to show instead of the grants of this node.
+    #[arg(long, value_name = "FILE")]
+    grant: Option<PathBuf>,
     /// Only what applies to this network.
     #[arg(long, value_name = "NAME")]
     network: Option<String>,
@@ -48,7 +53,8 @@ struct Shown {
     /// Whether its plugin is built in.
     #[serde(skip)]
     is_built_in: bool,
-    state: State,
+    /// Not of a document that is given.
+    state: Option<State>,
     because: Option<String>,
     networks: Vec<String>,
     digest: Option<String>,
@@ -79,22 +85,27 @@ struct Allowed {
 
 /// No if the plugin has no grant in force.
 pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
+    if let Some(file) = &arguments.grant {
+        let shown = given(file, arguments)?;
+        print_all(arguments, &[shown])?;
+        return Ok(Answer::Yes);
+    }
     let plugin = &arguments.plugin;
     match Outside::of(paths, plugin)? {
         Some(Outside::Weir) => return show_own(arguments),
         Some(Outside::Native(native)) => return show_native(arguments, &native),
         None => {}
     }
-    let all = grant_state::grants(paths)?;
     let network = arguments.network.as_deref();
+    let all = grant_state::grants(paths)?;
     let is_shown = |grant: &&Grant| grant.plugin() == plugin && grant.by.is_empty();
     let shown: Vec<Shown> = match network {
-        None => all.iter().filter(is_shown).map(shown).collect(),
+        None => all.iter().filter(is_shown).map(shown_grant).collect(),
         Some(network) => {
             node_networks::report_unknown(paths, network);
             let deciding = grant_state::applying(&all, plugin, Some(network)).into_iter();
             deciding
-                .map(|grant| shown(grant).of_network(network))
+                .map(|grant| shown_grant(grant).of_network(network))
                 .collect()
         }
     };
@@ -109,19 +120,45 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     if shown.is_empty() {
         complain(&none);
     }
-    if arguments.yaml {
-        shown.iter().for_each(print_document)
-    } else {
-        arguments.format.print(&shown, |shown| {
-            for (index, one) in shown.iter().enumerate() {
-                if index > 0 {
-                    print_line!();
-                }
-                print(one);
-            }
-        })?
+    print_all(arguments, &shown)?;
+    let is_in_force = |one: &Shown| one.state == Some(State::InForce);
+    Ok(shown.iter().any(is_in_force).into())
+}
+
+/// A document that is in a file. Errors: it is not valid, is for another plugin, or does not cover the network.
+fn given(file: &Path, arguments: &Arguments) -> Result<Shown> {
+    let loaded = read_grant(file)?;
+    let document = &loaded.document;
+    let (plugin, of) = (&arguments.plugin, &document.spec.plugin.name);
+    if of != plugin {
+        bail!(
+            "`{}` is a grant of plugin `{of}`, not of `{plugin}`",
+            file.display()
+        );
     }
-    Ok(shown.iter().any(|one| one.state == State::InForce).into())
+    match &arguments.network {
+        None => Ok(shown(loaded)),
+        Some(network) if document.covers_network(network) => Ok(shown(loaded).of_network(network)),
+        Some(network) => bail!(
+            "`{}` does not cover the network `{network}`",
+            file.display()
+        ),
+    }
+}
+
+fn print_all(arguments: &Arguments, all: &[Shown]) -> Result<()> {
+    if arguments.yaml {
+        all.iter().for_each(print_document);
+        return Ok(());
+    }
+    arguments.format.print(&all, |all| {
+        for (index, one) in all.iter().enumerate() {
+            if index > 0 {
+                print_line!();
+            }
+            print(one);
+        }
+    })
 }
 
 /// What weir may do on its own behalf, which the audit log records.
@@ -189,8 +226,15 @@ fn for_tenants(document: &Document) -> Option<ForTenants> {
     })
 }
 
-fn shown(grant: &Grant) -> Shown {
-    let Loaded { document, origin } = grant.loaded.clone();
+fn shown_grant(grant: &Grant) -> Shown {
+    Shown {
+        state: Some(grant.state),
+        because: grant.because.clone(),
+        ..shown(grant.loaded.clone())
+    }
+}
+
+fn shown(Loaded { document, origin }: Loaded) -> Shown {
     let capabilities = &document.spec.capabilities;
     let sections: Vec<&Capabilities> = document.spec.sections().map(|(_, all)| all).collect();
     let not_allowed = not_allowed(&sections);
@@ -200,9 +244,9 @@ fn shown(grant: &Grant) -> Shown {
         plugin: document.spec.plugin.name.clone(),
         from: origin.to_string(),
         is_shipped: origin == Origin::Shipped,
-        is_built_in: Catalogue::is_built_in(grant.plugin()),
-        state: grant.state,
-        because: grant.because.clone(),
+        is_built_in: Catalogue::is_built_in(&document.spec.plugin.name),
+        state: None,
+        because: None,
         networks: document.networks().collect(),
         digest: document.spec.plugin.digest.as_ref().map(|d| d.to_string()),
         allowed: allowed(capabilities),
@@ -304,8 +348,8 @@ fn print_title(shown: &Shown) {
     } else {
         say!("by the grant `{}`, from {}:", shown.name, shown.from)
     }
-    if let Some(because) = &shown.because {
-        let state = shown.state.word();
+    if let (Some(because), Some(state)) = (&shown.because, shown.state) {
+        let state = state.word();
         print_line!();
         say!("  THIS GRANT IS NOT IN FORCE ({state}): {because}");
     }
