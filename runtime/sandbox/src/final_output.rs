@@ -1,9 +1,12 @@
 //! What a plugin wrote before it trapped: the message of a panic, and the rest.
 
-use weir_host::{State, shorten_loops_of};
+use weir_host::{State, shorten_loops};
 
 /// The most characters of a panic's message that an error has.
 const MOST_PANIC: usize = 400;
+
+/// The most lines of the other text that an error has.
+const MOST_LINES: usize = 20;
 
 /// The beginning of the line that Rust's standard library prints for a panic.
 const THREAD: &str = "thread '";
@@ -16,7 +19,7 @@ const NOTE: &str = "note: run with `RUST_BACKTRACE=1`";
 pub(crate) struct FinalOutput {
     /// `panicked at src/lib.rs:12:5: index out of bounds`, in one line.
     pub panic: Option<String>,
-    /// The other text on standard error and output, the lines of a loop once.
+    /// The end of the other text on standard error and output, the lines of a loop once.
     pub rest: String,
 }
 
@@ -37,7 +40,7 @@ impl FinalOutput {
         let Some((start, message)) = last_panic(text) else {
             return Self {
                 panic: None,
-                rest: shorten_loops_of(text.trim()),
+                rest: last_lines(text.trim()),
             };
         };
         let (message, after) = match message.find(NOTE) {
@@ -51,8 +54,19 @@ impl FinalOutput {
         let rest = format!("{}\n{}", text[..start].trim(), after.trim());
         Self {
             panic: Some(in_one_line(message)),
-            rest: shorten_loops_of(rest.trim()),
+            rest: last_lines(rest.trim()),
         }
+    }
+}
+
+/// The lines of a loop once, and of all others the last ones.
+fn last_lines(text: &str) -> String {
+    let lines = shorten_loops(&Vec::from_iter(text.lines()));
+    let before = lines.len().saturating_sub(MOST_LINES);
+    let last = lines[before..].join("\n");
+    match before {
+        0 => last,
+        _ => format!("… {before} lines before these, which weir's log has\n{last}"),
     }
 }
 
@@ -115,6 +129,18 @@ mod tests {
         assert_eq!(printed(&text), (None, "again\n… 999 more".to_owned()));
         let panic = text + "thread 'a' panicked at a.rs:1:1:\none\n";
         assert_eq!(printed(&panic).1, "again\n… 999 more");
+    }
+
+    #[test]
+    fn of_many_lines_the_last_ones_stay() {
+        let lines: Vec<String> = (1..=1000).map(|number| number.to_string()).collect();
+        let (_, rest) = printed(&lines.join("\n"));
+        assert_eq!(rest.lines().count(), MOST_LINES + 1);
+        assert!(
+            rest.starts_with("… 980 lines before these, which weir's log has\n981\n"),
+            "{rest}"
+        );
+        assert_eq!(printed(&lines[..20].join("\n")).1, lines[..20].join("\n"));
     }
 
     #[test]
