@@ -130,6 +130,16 @@ impl FieldType for Exact {
     fn text(fact: &str) -> Texts {
         one(fact)
     }
+
+    /// Elsewhere in a rule it would match every value.
+    fn flaws(texts: &Texts) -> Vec<Flaw> {
+        let flaw = "`*` matches only the value `*`: without the list every value is allowed";
+        let has_wildcard = texts.contains("*");
+        has_wildcard
+            .then(|| (NO_EFFECT, flaw.to_owned()))
+            .into_iter()
+            .collect()
+    }
 }
 
 /// Kinds of links, as the kernel reports them.

@@ -107,6 +107,10 @@ fn each_remark_is_made() {
             "sysctl[0] no-effect",
         ),
         (
+            "{ sysctl: [{ namespace: container, keys: [net.ipv4.tcp_retries1], values: [\"*\"] }] }",
+            "sysctl[0] no-effect",
+        ),
+        (
             "{ sysctl: [{ namespace: host, keys: [net.ipv4.ip_forward] }] }",
             "(sysctl[0] any-value)",
         ),
