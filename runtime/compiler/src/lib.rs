@@ -24,6 +24,14 @@ mod core_module;
 use wasmtime::error::Context;
 use wasmtime::{Engine, Error, OptLevel, Result};
 
+/// A compiler that is built without optimisation, as for tests, is slow, and what it compiles runs a few times: there it leaves
+/// optimisation out as well, which is a quarter of its work.
+const OPTIMISED: OptLevel = if cfg!(debug_assertions) {
+    OptLevel::None
+} else {
+    OptLevel::Speed
+};
+
 /// A compiler for any processor of the target's architecture, so that the code also runs on an older one.
 pub struct Compiler(Engine);
 
@@ -31,7 +39,7 @@ impl Compiler {
     /// Errors: the engine does not know the target.
     pub fn new() -> Result<Self> {
         let mut config = weir_engine::settings();
-        config.cranelift_opt_level(OptLevel::Speed);
+        config.cranelift_opt_level(OPTIMISED);
         config
             .target(env!("WEIR_TARGET"))
             .context("the target of this build cannot run WebAssembly code")?;
