@@ -233,7 +233,7 @@ fn a_document_is_shown_before_it_is_in_force() -> Result<()> {
         &[
             "plugin mine may do on blue",
             &path,
-            "look at interfaces nic0, on the host",
+            "look at interfaces of every kind, hardware included, named nic0, on the host",
         ],
     );
     assert!(!text.contains("NOT IN FORCE"), "{text}");

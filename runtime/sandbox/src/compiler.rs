@@ -31,6 +31,16 @@ impl Compiled {
         })
     }
 
+    /// What [`of`](Self::of) returned before.
+    ///
+    /// # Safety
+    ///
+    /// The compiler of this build must have made the code of this component.
+    pub unsafe fn of_cache(component: &[u8], code: Vec<u8>) -> Self {
+        let component = component.to_vec();
+        Self { component, code }
+    }
+
     pub fn component(&self) -> &[u8] {
         &self.component
     }

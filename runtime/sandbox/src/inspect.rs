@@ -73,7 +73,15 @@ impl Sandbox {
     ///
     /// Errors: `codes::NO_PLUGIN` if it is not a component, or has more parts than a plugin may have. They do not name it.
     pub fn inspect(&self, component: &[u8]) -> Result<Inspection, Error> {
-        let compiled = Compiled::of(component).map_err(|e| no_component(&e))?;
+        self.inspect_compiled(Compiled::of(component))
+    }
+
+    /// The same for what became of compiling it.
+    pub fn inspect_compiled(
+        &self,
+        compiled: Result<Compiled, String>,
+    ) -> Result<Inspection, Error> {
+        let compiled = compiled.map_err(|e| no_component(&e))?;
         // SAFETY: compiled just now, by the compiler of this build.
         unsafe { bounds::check(compiled.code()) }.map_err(|e| too_much(&e))?;
         // SAFETY: compiled just now, by the compiler of this build.
@@ -86,7 +94,7 @@ impl Sandbox {
         Ok(Inspection {
             about,
             ran,
-            digest: digest(component),
+            digest: digest(compiled.component()),
             contract: contract::version(self.engine(), &loaded),
             imports: Imports::of(self.engine(), &loaded),
             names: Names::of(self.engine(), &loaded),

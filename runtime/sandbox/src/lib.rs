@@ -76,6 +76,7 @@ mod watchdog;
 pub use authors::authors;
 pub use builtin::{BuiltIn, Inside, hostile, missing_plugins, put_inside, shipped_grant};
 pub use catalogue::{Catalogue, KeptVersion, Listed, Plugin, Source};
+pub use compiler::Compiled;
 pub use grants::deciding::{Undecided, deciding, replaces};
 pub use grants::{
     Broken, Fit, Invalid, Loaded, Origin, not_read, parse as parse_grant, read as read_grant,

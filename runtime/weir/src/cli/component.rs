@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use bytesize::ByteSize;
 use weir_sandbox::{Inspection, Sandbox};
 
+use super::compile_cache::CompileCache;
 use super::output::show;
 
 /// What an argument names.
@@ -60,6 +61,15 @@ pub fn inspect(sandbox: &Sandbox, file: &Path, component: &[u8]) -> Result<Inspe
     let prefix = format!("`{}`", file.display());
     let inspection = sandbox.inspect(component);
     inspection.map_err(|error| show(error.with_prefix(prefix)))
+}
+
+/// The same for a tool that installs nothing, with the code of the user's cache.
+pub fn inspect_cached(sandbox: &Sandbox, file: &Path, component: &[u8]) -> Result<Inspection> {
+    let Some(cache) = CompileCache::of_user() else {
+        return inspect(sandbox, file, component);
+    };
+    let inspection = sandbox.inspect_compiled(cache.compile(component));
+    inspection.map_err(|error| show(error.with_prefix(format!("`{}`", file.display()))))
 }
 
 /// Returns the name that a component gives itself if that is valid for a plugin, or else the name of the file.

@@ -6,6 +6,7 @@
 mod audit;
 mod command_pages;
 mod commands;
+mod compile_cache;
 mod component;
 mod config;
 mod creation_time;

@@ -11,7 +11,7 @@ use weir_sandbox::{Catalogue, Inspection, Provenance, Sandbox};
 use super::Arguments;
 use super::grants::Grants;
 use super::settings::Settings;
-use crate::cli::component::{inspect, read};
+use crate::cli::component::{inspect_cached, read};
 use crate::cli::config::read_network;
 use crate::cli::output::show;
 
@@ -66,7 +66,7 @@ impl Plan {
 
     /// Inspects the component. Errors: it cannot be a plugin.
     pub fn inspect(&self, sandbox: &Sandbox) -> Result<Inspection> {
-        let inspection = inspect(sandbox, &self.file, &self.component)?;
+        let inspection = inspect_cached(sandbox, &self.file, &self.component)?;
         inspection
             .check()
             .map_err(|e| show(e.with_prefix(format_args!("`{}`", self.file.display()))))?;
