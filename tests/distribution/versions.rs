@@ -52,7 +52,11 @@ fn kept(node: &Node) -> usize {
 }
 
 /// `weir plugin list` shows the version that is kept for one attachment, under the grant that names it.
-fn check_listed(node: &Node, old: &str, new: &str) -> Result<()> {
+fn check_listed(
+    node: &Node,
+    (old, old_file): (&str, &str),
+    (new, new_file): (&str, &str),
+) -> Result<()> {
     let listed = node.json(&["plugin", "list"], 0)?;
     let mut lines = listed.as_array().context("a list")?.iter();
     let labels = lines.find(|line| line["name"] == "labels");
@@ -65,37 +69,44 @@ fn check_listed(node: &Node, old: &str, new: &str) -> Result<()> {
         Ok(())
     };
     assert_eq!(labels["digest"], new);
-    named(labels, "a-new.yaml")?;
+    named(labels, &format!("{new_file}.yaml"))?;
     let kept = labels["kept"].as_array().context("kept versions")?;
     assert_eq!(kept.len(), 1, "{labels:#}");
     assert_eq!(
         (&kept[0]["digest"], &kept[0]["attachments"]),
         (&json!(old), &json!(1))
     );
-    named(&kept[0], "b-old.yaml")?;
+    named(&kept[0], &format!("{old_file}.yaml"))?;
     let text = node.exits(&["plugin", "list"], 0)?;
     assert_contains(
         &text,
         &[
             &format!("kept       {old} for 1 attachment\n"),
-            "b-old.yaml",
+            &format!("{old_file}.yaml"),
         ],
     );
     Ok(())
 }
 
+/// Whatever the files of the two grants are called.
 #[test]
 fn an_attachment_is_detached_by_the_version_that_made_it() -> Result<()> {
-    let (fixture, old, before) = attached_under("b-old")?;
+    [("b-old", "a-new"), ("a-old", "b-new")]
+        .into_iter()
+        .try_for_each(detached_by_its_version)
+}
+
+fn detached_by_its_version((old_file, new_file): (&str, &str)) -> Result<()> {
+    let (fixture, old, before) = attached_under(old_file)?;
     let node = &fixture.node;
     let after = node.container()?;
 
     fixture.publish_version(2)?;
-    let new = grant(node, "a-new", &fixture.fetch(&["--update"])?)?;
+    let new = grant(node, new_file, &fixture.fetch(&["--update"])?)?;
     assert_ne!(old, new);
     assert_eq!(kept(node), 1);
     attach(node, "add", &after, 0)?;
-    check_listed(node, &old, &new)?;
+    check_listed(node, (&old, old_file), (&new, new_file))?;
     assert_eq!(ran(node, "ADD"), [&old[..], &new]);
 
     attach(node, "check", &before, 0)?;

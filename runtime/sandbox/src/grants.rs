@@ -201,13 +201,12 @@ impl Grants {
         let shipped = builtin::find(&plugin.name).into_iter();
         let shipped = shipped.map(|plugin| Cow::Owned(Loaded::shipped(read(plugin))));
         let covers = |document: &Document| document.covers_network(network);
-        let grant =
-            deciding(administrators.chain(shipped), &plugin.name, covers).map_err(|undecided| {
-                match undecided {
-                    Undecided::NoGrant => none(plugin),
-                    Undecided::OtherNetworks(others) => other_network(plugin, network, &others),
-                }
-            })?;
+        let grants = administrators.chain(shipped);
+        let decided = deciding(grants, &plugin.name, Some(&plugin.digest), covers);
+        let grant = decided.map_err(|undecided| match undecided {
+            Undecided::NoGrant => none(plugin),
+            Undecided::OtherNetworks(others) => other_network(plugin, network, &others),
+        })?;
         check_digest(plugin, &grant)?;
         Ok(grant.into_owned())
     }

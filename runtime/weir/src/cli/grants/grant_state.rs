@@ -5,6 +5,7 @@ use serde::Serialize;
 use weir_files::Paths;
 use weir_grant::Document;
 use weir_grant::diagnostic::nearest;
+use weir_grant::document::PluginReference;
 use weir_grant::pattern::network_covers;
 use weir_sandbox::{
     Broken, Fit, Loaded, Origin, Sandbox, Undecided, deciding, not_read, replaces, survey_grants,
@@ -131,15 +132,19 @@ pub fn applying<'a>(
     plugin: &str,
     network: Option<&str>,
 ) -> Result<&'a Grant, Undecided<&'a Grant>> {
-    if let Some(network) = network {
-        return deciding(grants, plugin, |document| document.covers_network(network));
-    }
     let in_force = grants
         .iter()
         .find(|grant| grant.plugin() == plugin && grant.is_in_force());
+    // What is in force names the digest of the component that is installed, if it names one.
+    let component = in_force.and_then(|grant| grant.loaded.document.spec.plugin.digest.as_ref());
+    if let Some(network) = network {
+        return deciding(grants, plugin, component, |document| {
+            document.covers_network(network)
+        });
+    }
     match in_force {
         Some(grant) => Ok(grant),
-        None => deciding(grants, plugin, |document| {
+        None => deciding(grants, plugin, None, |document| {
             !document.spec.networks.is_empty()
         }),
     }
@@ -197,7 +202,7 @@ fn judge(loaded: &Loaded, all: &[&Loaded], sandbox: &Sandbox) -> Grant {
         let because = "`networks` is empty, so no network may use the plugin";
         return grant(State::NoNetwork, Some(because.to_owned()), Vec::new());
     }
-    let by = deciding_instead(loaded, all);
+    let by = deciding_instead(loaded, all, sandbox);
     if by.is_empty() {
         let (state, because) = against_plugin(&loaded.document, sandbox);
         return grant(state, because, by);
@@ -215,15 +220,27 @@ fn judge(loaded: &Loaded, all: &[&Loaded], sandbox: &Sandbox) -> Grant {
 }
 
 /// The origins of the grants that decide on all of a grant's networks instead of it; empty if it decides on one.
-fn deciding_instead(loaded: &Loaded, all: &[&Loaded]) -> Vec<Origin> {
-    let plugin = &loaded.document.spec.plugin.name;
+fn deciding_instead(loaded: &Loaded, all: &[&Loaded], sandbox: &Sandbox) -> Vec<Origin> {
+    let PluginReference {
+        name: plugin,
+        digest,
+    } = &loaded.document.spec.plugin;
+    // One that names a digest decides for that component, installed or kept.
+    let installed = || {
+        sandbox
+            .catalogue()
+            .find(plugin)
+            .ok()
+            .map(|plugin| plugin.digest)
+    };
+    let component = digest.clone().or_else(installed);
     let mut instead = Vec::new();
     for narrow in loaded.document.networks() {
         let covers = |document: &Document| {
             let mut globs = document.networks();
             globs.any(|wide| network_covers(&wide, &narrow))
         };
-        match deciding(all.iter().copied(), plugin, covers) {
+        match deciding(all.iter().copied(), plugin, component.as_ref(), covers) {
             Ok(first) if first.origin != loaded.origin => instead.push(first.origin.clone()),
             _ => return Vec::new(),
         }
@@ -322,6 +339,16 @@ mod tests {
         ] {
             assert_eq!(states(&documents), expected, "{documents:?}");
         }
+        // Each for its own version of a component.
+        let version = |digit: &str| {
+            let digest = format!("sha256:{}", digit.repeat(64));
+            document("mine", "other", "['*']", Some(&digest))
+        };
+        let versions = [version("1"), version("2"), version("1")];
+        assert_eq!(
+            states(&versions),
+            [State::NoPlugin, State::NoPlugin, Shadowed]
+        );
         let three = [of("[blue]"), of("[green]"), of("[green, blue]")];
         assert_eq!(states(&three), [InForce, InForce, Shadowed]);
     }

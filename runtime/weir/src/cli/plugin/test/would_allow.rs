@@ -97,7 +97,8 @@ impl InForce {
     fn capabilities(&self, record: &Record) -> Capabilities {
         let network = record.subject.granted_as();
         let covers = |document: &weir_grant::Document| document.covers_network(network);
-        let grant = deciding(&self.all, &record.subject.plugin, covers).ok();
+        let digest = record.subject.digest.parse().ok();
+        let grant = deciding(&self.all, &record.subject.plugin, digest.as_ref(), covers).ok();
         grant.map_or_else(Capabilities::default, |grant| {
             grant.document.spec.capabilities.clone()
         })
