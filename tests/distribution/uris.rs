@@ -165,6 +165,10 @@ fn a_plugin_is_fetched_by_each_kind_of_uri_and_then_one_as_any_other() -> Result
             &["network `named`", &uri, "`weir net fetch named`", "204"],
         );
         assert_eq!(container.links()?, ["lo"], "nothing was attached before");
+        // A runtime cleans up after the failed ADD, and is not kept from it.
+        fixture.attach("del", &container, 0)?;
+        fixture.node.exits(&["net", "gc", NETWORK], 0)?;
+        fixture.node.exits(&["net", "status", NETWORK], 1)?;
         let fetched = fixture.fetch(&[])?;
         assert_eq!(fetched["name"], "labels", "{fetched:#}");
         assert_eq!(fetched["state"], "fetched");
@@ -220,6 +224,14 @@ fn an_ipam_plugin_is_fetched_as_well() -> Result<()> {
     let call = |command| weir(&fixture.node, "ptp", command, &container, &config);
     let refused = fixture.node.run(&call("ADD"))?;
     refused.refused(204, &[&uri, "`weir net fetch named`"]);
+    let deleted = fixture.node.run(&call("DEL"))?;
+    assert!(deleted.succeeded(), "{deleted:?}");
+    // What was attached, as before the plugin was removed, is not forgotten.
+    let mut attached = config.clone();
+    attached["prevResult"] =
+        json!({ "cniVersion": "1.1.0", "ips": [{ "address": "10.99.0.2/24" }] });
+    let deleted = weir(&fixture.node, "ptp", "DEL", &container, &attached);
+    fixture.node.run(&deleted)?.refused(204, &[&uri]);
     let fetched = fixture.fetch(&[])?;
     assert_eq!(fetched["name"], "stable-addresses");
     let said = fixture.node.run(&call("ADD"))?.said();

@@ -248,7 +248,10 @@ impl Network {
         attachment: &Attachment,
         config: &PluginConfig,
     ) -> Result<Option<AddResult>, AddFailed> {
-        self.check_fetched(plugin)?;
+        match self.check_fetched(plugin) {
+            Err(_) if uris::has_nothing_to_do(command, config) => return Ok(None),
+            checked => checked?,
+        }
         let name = plugin.plugin_type();
         let (sandbox, source, bin_dirs) = (&self.sandbox, &self.source, &self.bin_dirs);
         let ran = if bin_dirs.is_empty() || sandbox.catalogue().has(name) {

@@ -16,7 +16,8 @@ use super::uris;
 /// if there are any.
 ///
 /// Errors: the plugin's own and the sandbox's; code 6 or 7 for a configuration whose `name` or
-/// `prevResult` cannot be used; `sandbox::codes::NOT_FETCHED` or `REFUSED_URI` for the URI of an IPAM plugin.
+/// `prevResult` cannot be used; `sandbox::codes::NOT_FETCHED` or `REFUSED_URI` for the URI of an IPAM plugin, unless there is
+/// nothing to do.
 pub fn run_plugin(
     sandbox: &Arc<Sandbox>,
     plugin: &str,
@@ -26,7 +27,10 @@ pub fn run_plugin(
     source: &Source,
     bin_dirs: &[PathBuf],
 ) -> Result<Option<AddResult>, AddFailed> {
-    let named = uris::of_call(sandbox.catalogue(), config, source)?;
+    let named = match uris::of_call(sandbox.catalogue(), config, source) {
+        Err(_) if uris::has_nothing_to_do(command, config) => return Ok(None),
+        named => named?,
+    };
     let config = named.as_ref().unwrap_or(config);
     let request = Request {
         command,

@@ -5,7 +5,7 @@
 //! asks other servers for.
 
 use serde_json::Value;
-use weir_cni::{Error, NetworkConfigList, PluginConfig, is_plugin_uri};
+use weir_cni::{Command, Error, NetworkConfigList, PluginConfig, is_plugin_uri};
 use weir_sandbox::{Catalogue, PluginUri, codes};
 
 use super::source::Source;
@@ -79,6 +79,16 @@ pub(super) fn of_call(
     match ipam {
         Some((key, uri)) => Err(unusable(key, uri, network, source)),
         None => Ok(Some(plugin)),
+    }
+}
+
+/// Whether a command has nothing to do where a URI stands for no plugin: ADD fails there, so nothing was attached with it. A DEL
+/// with a result is of an attachment that was made.
+pub(super) fn has_nothing_to_do(command: Command, config: &PluginConfig) -> bool {
+    match command {
+        Command::Gc => true,
+        Command::Del => config.as_map().get("prevResult").is_none_or(Value::is_null),
+        _ => false,
     }
 }
 
