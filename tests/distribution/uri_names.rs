@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use nix::sys::stat::Mode;
@@ -9,7 +10,9 @@ use nix::unistd::mkfifo;
 use serde_json::json;
 use weir_kit::{assert_contains, assert_lacks, component};
 
-use crate::uris::{UriFixture, other};
+use crate::registry::Registry;
+use crate::text;
+use crate::uris::{UriFixture, list, other};
 
 #[test]
 fn what_is_no_plugins_uri_is_refused() -> Result<()> {
@@ -149,6 +152,48 @@ fn a_uri_takes_no_others_name() -> Result<()> {
         &fixture.refused(&[])?,
         &["`bridge`", "built into weir", "--name"],
     );
+    Ok(())
+}
+
+/// A network's URI names another tag of the same repository: that is an update, unless another network needs the old one.
+#[test]
+fn another_tag_is_an_update() -> Result<()> {
+    let fixture = UriFixture::create()?;
+    let node = &fixture.node;
+    let registry = node.inside(Registry::start)?;
+    let file = component("labels");
+    let later = node.write("later.wasm", other(&fs::read(&file)?))?;
+    let push = |file: &Path, tag: &str| {
+        let reference = registry.reference(&format!("plugins/labels:{tag}"));
+        node.weir(&["plugin", "push", text(file)?, &reference])?;
+        Ok::<_, anyhow::Error>(format!("oci://{reference}"))
+    };
+    let (old, new) = (push(&file, "1.2.0")?, push(&later, "1.3.0")?);
+    fixture.put_network(&old)?;
+    let first = fixture.fetch(&[])?;
+    fixture.put_network(&new)?;
+    assert_contains(
+        &fixture.refused(&[])?,
+        &[&old, "--update replaces it with this version"],
+    );
+    let mut another = list(&old);
+    another["name"] = "another".into();
+    let file = node.put_network("60-another.conflist", &another)?;
+    assert_contains(
+        &fixture.refused(&["--update"])?,
+        &[&old, "which network `another` names"],
+    );
+    fs::remove_file(file)?;
+    let second = fixture.fetch(&["--update"])?;
+    assert_eq!(
+        (&second["state"], &second["name"]),
+        (&"updated".into(), &first["name"])
+    );
+    assert!(
+        second["digest"] != first["digest"] && second["uri"] == new,
+        "{second:#}"
+    );
+    assert_eq!(fixture.fetch(&[])?["state"], "kept");
     Ok(())
 }
 

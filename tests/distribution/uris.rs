@@ -107,7 +107,7 @@ fn ptp() -> Value {
     json!({ "type": "ptp", "ipam": ipam })
 }
 
-fn list(uri: &str) -> Value {
+pub(crate) fn list(uri: &str) -> Value {
     json!({ "cniVersion": "1.1.0", "name": NETWORK, "plugins": [ptp(), { "type": uri }] })
 }
 

@@ -120,6 +120,22 @@ pub fn origin(sandbox: &Sandbox, name: &str) -> String {
     }
 }
 
+/// Whether two URIs lead to versions of one artifact.
+pub fn is_same_repository(uri: &PluginUri, other: &str) -> bool {
+    let repository = |uri: &PluginUri| match uri.target() {
+        UriTarget::Artifact(reference) => {
+            let reference: Reference = reference.parse().ok()?;
+            Some((
+                reference.registry().to_owned(),
+                reference.repository().to_owned(),
+            ))
+        }
+        UriTarget::File(_) | UriTarget::Web(_) => None,
+    };
+    let other = other.parse().ok().and_then(|other| repository(&other));
+    other.is_some() && repository(uri) == other
+}
+
 /// A file of the node that only root could have written.
 fn of_file(sandbox: &Sandbox, file: &Path) -> Result<Found> {
     let paths = sandbox.paths();

@@ -113,14 +113,36 @@ impl Fetch<'_> {
             .map_err(show)
             .context("give --name for another name on this node")?;
         if self.sandbox.catalogue().is_installed(&name) {
-            bail!(
-                "plugin `{name}` is installed already, {}: a URI does not replace it; give --name for another name, or remove it with \
-                 `weir plugin remove {name}`",
-                at_uri::origin(self.sandbox, &name)
-            );
+            return self.another_version(&name, found);
         }
         let provenance = self.admit(&name, &found, None)?;
         self.install(State::Fetched, name, &found, provenance)
+    }
+
+    /// Replaces a plugin that was fetched from the same repository, on request: the network names another version now.
+    fn another_version(&self, name: &str, found: Found) -> Result<Fetched> {
+        let from = at_uri::origin(self.sandbox, name);
+        let plugin = self.sandbox.catalogue().find(name).map_err(show)?;
+        let before = plugin.provenance().and_then(|p| p.uri.as_deref());
+        let Some(before) = before.filter(|before| at_uri::is_same_repository(&self.uri, before))
+        else {
+            bail!(
+                "plugin `{name}` is installed already, {from}: a URI does not replace it; give --name for another name, or remove \
+                 it with `weir plugin remove {name}`"
+            )
+        };
+        ensure!(
+            self.arguments.update,
+            "plugin `{name}` is installed already, {from}: --update replaces it with this version"
+        );
+        let networks = wanted::naming(self.sandbox.paths(), self.arguments, before)?;
+        ensure!(
+            networks.is_empty(),
+            "plugin `{name}` is installed already, {from}, which network `{}` names: change that network as well, or give --name for \
+             another name",
+            networks.join("`, `")
+        );
+        self.update(&plugin, found)
     }
 
     /// What is to be done about a plugin that was fetched.
@@ -131,7 +153,7 @@ impl Fetch<'_> {
             "it was fetched as plugin `{name}`; remove that with `weir plugin remove {name}` to fetch it under another name"
         );
         if self.arguments.update {
-            return self.update(plugin);
+            return self.update(plugin, self.get()?);
         }
         if self.sandbox.check(plugin).is_ok() {
             return Ok(Fetched::kept(plugin, self.wanted));
@@ -139,9 +161,8 @@ impl Fetch<'_> {
         self.repair(plugin)
     }
 
-    /// Fetches a plugin again, and takes what it is now.
-    fn update(&self, plugin: &Plugin) -> Result<Fetched> {
-        let found = self.get()?;
+    /// Takes a plugin as it is now.
+    fn update(&self, plugin: &Plugin, found: Found) -> Result<Fetched> {
         let provenance = self.admit(&plugin.name, &found, None)?;
         if found.inspection.digest == plugin.digest && self.sandbox.check(plugin).is_ok() {
             return Ok(Fetched::kept(plugin, self.wanted));

@@ -57,6 +57,13 @@ pub fn find(paths: &Paths, arguments: &Arguments) -> Result<Vec<Wanted>> {
     Ok(wanted)
 }
 
+/// Returns the networks of the node that name a plugin by a URI.
+pub fn naming(paths: &Paths, arguments: &Arguments, uri: &str) -> Result<Vec<String>> {
+    let (lists, _) = of_node(paths, arguments)?;
+    let naming = collect(&lists).into_iter().filter(|one| one.uri == uri);
+    Ok(naming.flat_map(|one| one.networks).collect())
+}
+
 /// A network's name has no slash, and names no file of the working directory.
 fn is_path(word: &Path) -> bool {
     word.components().count() > 1 || word.is_absolute() || word.is_file()
