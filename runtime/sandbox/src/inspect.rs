@@ -76,7 +76,7 @@ impl Sandbox {
         self.inspect_compiled(Compiled::of(component))
     }
 
-    /// The same for what became of compiling it.
+    /// The same for the outcome of compiling it.
     pub fn inspect_compiled(
         &self,
         compiled: Result<Compiled, String>,

@@ -1,8 +1,8 @@
 //! The code of components that an author tests again and again, in the user's cache directory: compiling takes longer than the
 //! test itself.
 //!
-//! The code runs outside of any sandbox, so a file counts only if nobody but weir's user and root can have written it, and only
-//! whole. Plugins that are installed on a node are compiled there.
+//! The code runs outside any sandbox, so a file counts only if this user or root wrote it, others cannot write to it, and it is
+//! whole. The code of an installed plugin is not from here: each node compiles it.
 
 use std::env;
 use std::fs::{self, DirBuilder};

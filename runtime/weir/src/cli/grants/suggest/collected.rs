@@ -162,9 +162,9 @@ impl Collected {
         is_any && commands.all(|of| of.values().all(read) || !of.values().any(read))
     }
 
-    /// The commands that show what the plugin needs, and of which nothing was recorded: of ADD nothing of the plugin, as in a
-    /// log whose older files are gone, of the others nothing of any plugin for its attachments. What a plugin reads in a
-    /// CHECK must be known only if reads were recorded, and a learning run, of `learn`, has called each command.
+    /// The commands that show what the plugin needs, and that no record shows: an ADD of the plugin itself, as in a log whose
+    /// older files are gone, and the other commands of any plugin for its attachments. A CHECK is needed only if reads were
+    /// recorded, for it changes nothing. `weir grants learn` has called each command.
     pub(super) fn unrecorded(&self, called: &Called, is_learned: bool) -> Vec<&'static str> {
         let commands = match (self.has_reads(), is_learned) {
             (true, true) => &[ADD][..],
