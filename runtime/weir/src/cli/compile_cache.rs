@@ -6,7 +6,7 @@
 
 use std::env;
 use std::fs::{self, DirBuilder};
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -49,14 +49,14 @@ impl CompileCache {
 
     fn below(base: &Path, compiler: &'static str) -> Option<Self> {
         let directory = base.join("weir");
-        let mut builder = DirBuilder::new();
-        builder
-            .recursive(true)
-            .mode(0o700)
-            .create(&directory)
-            .ok()?;
+        let trusted = |directory: &Path| file_trust::check_directory(directory, directory).ok();
+        // Nothing is left in another user's home directory.
+        trusted(base.parent()?)?;
         for directory in [base, &directory] {
-            file_trust::check_directory(directory, directory).ok()?;
+            match DirBuilder::new().mode(0o700).create(directory) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => return None,
+                _ => trusted(directory)?,
+            }
         }
         Some(Self {
             directory,
@@ -144,14 +144,18 @@ mod tests {
 
     use super::*;
 
-    fn cache(base: &TempDir) -> CompileCache {
-        CompileCache::below(base.path(), "sha256:1").expect("a cache")
+    fn cache(home: &TempDir) -> CompileCache {
+        below(home, "sha256:1").expect("a cache")
+    }
+
+    fn below(home: &TempDir, compiler: &'static str) -> Option<CompileCache> {
+        CompileCache::below(&home.path().join("cache"), compiler)
     }
 
     #[test]
     fn what_was_written_whole_is_read() {
-        let base = TempDir::new().expect("a directory");
-        let cache = cache(&base);
+        let home = TempDir::new().expect("a directory");
+        let cache = cache(&home);
         let file = cache.file(b"component");
         assert_eq!(cache.read(&file).expect("nothing"), None);
         cache.write(&file, b"code\nof it").expect("it is written");
@@ -163,15 +167,15 @@ mod tests {
             assert_eq!(cache.read(&file).expect("it is read"), None, "{damaged:?}");
         }
         // Another component, or another compiler, has another file.
-        let other = CompileCache::below(base.path(), "sha256:2").expect("a cache");
+        let other = below(&home, "sha256:2").expect("a cache");
         assert!(cache.file(b"other") != file && other.file(b"component") != file);
     }
 
     /// Hostile: another user who can write there would say what runs as this one.
     #[test]
     fn what_others_can_write_does_not_count() {
-        let base = TempDir::new().expect("a directory");
-        let own = cache(&base);
+        let home = TempDir::new().expect("a directory");
+        let own = cache(&home);
         let file = own.file(b"component");
         own.write(&file, b"code").expect("it is written");
         let set = |path: &Path, mode| {
@@ -181,22 +185,22 @@ mod tests {
         assert_eq!(own.read(&file).expect("it is not trusted"), None);
         set(&file, 0o600);
         assert!(own.read(&file).expect("it is read").is_some());
-        for directory in [base.path(), &own.directory] {
+        for directory in [home.path(), &home.path().join("cache"), &own.directory] {
             set(directory, 0o777);
-            assert!(CompileCache::below(base.path(), "").is_none());
+            assert!(below(&home, "").is_none());
             set(directory, 0o700);
         }
-        assert!(CompileCache::below(base.path(), "").is_some());
-        fs::rename(&file, base.path().join("elsewhere")).expect("moved");
-        symlink(base.path().join("elsewhere"), &file).expect("a link");
-        set(&base.path().join("elsewhere"), 0o622);
+        assert!(below(&home, "").is_some());
+        fs::rename(&file, home.path().join("elsewhere")).expect("moved");
+        symlink(home.path().join("elsewhere"), &file).expect("a link");
+        set(&home.path().join("elsewhere"), 0o622);
         assert_eq!(own.read(&file).expect("it is not trusted"), None);
     }
 
     #[test]
     fn it_does_not_grow_for_ever() {
-        let base = TempDir::new().expect("a directory");
-        let cache = cache(&base);
+        let home = TempDir::new().expect("a directory");
+        let cache = cache(&home);
         let file = |number: usize| cache.file(&number.to_le_bytes());
         for number in 0..MOST_FILES + 3 {
             cache.write(&file(number), b"code").expect("it is written");
