@@ -195,6 +195,31 @@ fn a_file_is_signed_and_pushed_with_its_signature() -> Result<()> {
 }
 
 /// It may be beside a component that was built again.
+/// As every file of the command line, it is not looked for below `WEIR_ROOT`.
+#[test]
+fn a_trust_root_of_the_command_line_is_the_file_that_it_names() -> Result<()> {
+    let user = User::new()?;
+    fs::write(user.file("release.pub"), key(&user, "release.pem")?)?;
+    fs::copy(weir_kit::component("labels"), user.file("labels.wasm"))?;
+    user.json(&["plugin", "sign", "labels.wasm", "--key", "release.pem"])?;
+    fs::write(user.file("root.json"), "{}")?;
+    fs::set_permissions(user.file("root.json"), Permissions::from_mode(0o644))?;
+    let verify = [
+        "plugin",
+        "verify",
+        "labels.wasm",
+        "--key",
+        "release.pub",
+        "--trust-root",
+        "root.json",
+    ];
+    let refused = user.failure(&verify)?;
+    let file = user.file("root.json");
+    assert_contains(&refused, &[text(&file)?]);
+    assert_lacks(&refused, &["No such file"]);
+    Ok(())
+}
+
 #[test]
 fn the_signature_of_another_component_is_not_pushed() -> Result<()> {
     let (case, _) = released()?;

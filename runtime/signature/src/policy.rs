@@ -320,7 +320,7 @@ impl Policy {
         })
     }
 
-    /// A policy with one signer, for a command that names it.
+    /// A policy with one signer, for a command that names it. The trust root is where the command says, not below weir's root.
     pub fn of(signer: Signer, trust_root: Option<&Path>, paths: &Paths) -> Self {
         Self {
             path: paths.plugin_policy(),
@@ -329,7 +329,7 @@ impl Policy {
                 signers: vec![signer],
                 ..Spec::default()
             }),
-            paths: paths.clone(),
+            paths: Paths::below(Path::new("/")),
         }
     }
 
