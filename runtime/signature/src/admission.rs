@@ -70,10 +70,18 @@ impl Policy {
 
     fn check_refused(&self, candidate: &Candidate<'_>, component: &Digest) -> Result<()> {
         let artifact = candidate.manifest.map(digest);
+        let named = [
+            ("component", Some(component)),
+            ("artifact", artifact.as_ref()),
+        ];
         let refused = self.spec.iter().flat_map(|spec| &spec.refused);
         for refusal in refused {
-            if refusal.digest == *component || Some(&refusal.digest) == artifact.as_ref() {
+            let found = named
+                .iter()
+                .find(|(_, digest)| *digest == Some(&refusal.digest));
+            if let Some((what, _)) = found {
                 return Err(Error::Refused {
+                    what,
                     digest: refusal.digest.clone(),
                     by: self.by(),
                     reason: refusal.reason.clone(),
@@ -105,6 +113,10 @@ impl Policy {
             policy,
         };
         let Some(spec) = &self.spec else {
+            if !candidate.bundles.is_empty() {
+                let (digest, path) = (digest.clone(), self.path.clone());
+                return Err(Error::NoPolicy { digest, path });
+            }
             return Err(unsigned(format!(
                 "there is no policy `{}`",
                 self.path.display()
@@ -155,13 +167,7 @@ impl Policy {
             return Err(error);
         }
         if failures.is_empty() {
-            let is_known =
-                |signer: &&Signer| bundles.iter().any(|b| check.verify(b, signer).is_ok());
-            let known = others.into_iter().find(is_known);
-            return Err(Error::NoSigner {
-                by: self.by(),
-                known: known.map(|signer| signer.name.clone()),
-            });
+            return Err(self.no_signer(&check, &others, bundles));
         }
         let why = failures
             .iter()
@@ -169,6 +175,30 @@ impl Policy {
         Err(Error::NotAccepted {
             by: self.by(),
             why: why.collect(),
+        })
+    }
+}
+
+impl Policy {
+    /// Why signatures do not count for a plugin that the policy names no signer for.
+    fn no_signer(&self, check: &Check<'_>, others: &[&Signer], bundles: &[Bundle]) -> Error {
+        let mut of_another = None;
+        for (signer, bundle) in others
+            .iter()
+            .flat_map(|s| bundles.iter().map(move |b| (s, b)))
+        {
+            match check.verify(bundle, signer) {
+                Ok(_) => {
+                    let (by, known) = (self.by(), Some(signer.name.clone()));
+                    return Error::NoSigner { by, known };
+                }
+                Err(error @ Error::OtherDigest { .. }) => of_another = Some(error),
+                Err(_) => {}
+            }
+        }
+        of_another.unwrap_or_else(|| Error::NoSigner {
+            by: self.by(),
+            known: None,
         })
     }
 }

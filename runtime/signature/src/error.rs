@@ -50,8 +50,10 @@ pub enum Error {
     Policy(Invalid),
     #[error("the policy `{}` is not used: {why}", .path.display())]
     Untrusted { path: PathBuf, why: Untrusted },
-    #[error("component {digest} is refused: {by} names it below `refused`{}", because(.reason))]
+    #[error("{what} {digest} is refused: {by} names it below `refused`{}", because(.reason))]
     Refused {
+        /// `component` or `artifact`.
+        what: &'static str,
         digest: Digest,
         by: String,
         reason: String,
@@ -61,6 +63,12 @@ pub enum Error {
          plugin add` and `load`, or the artifact's in the name that is pulled"
     )]
     Unsigned { digest: Digest, policy: String },
+    #[error(
+        "it is signed, but there is no policy `{}` that names a signer for it. `weir plugin verify --key FILE` checks a signature \
+         with a key; a component that you have checked yourself can be named by its digest: `--digest {digest}`",
+        .path.display()
+    )]
+    NoPolicy { digest: Digest, path: PathBuf },
     #[error("{by} names no signer for it; {}", found(.known))]
     NoSigner { by: String, known: Option<String> },
     #[error("no signer that {by} names for it has signed it: {}", .why.join("; "))]

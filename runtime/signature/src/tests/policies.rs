@@ -21,7 +21,10 @@ fn without_a_policy_only_a_digest_lets_in() {
     std::fs::remove_file(node.root.path().join(POLICY)).expect("removed");
     let key = key();
     node.refuses(&[], &["not signed", "there is no policy", "--digest"]);
-    node.refuses(&[signed(&key, COMPONENT)], &["there is no policy"]);
+    node.refuses(
+        &[signed(&key, COMPONENT)],
+        &["it is signed, but there is no policy"],
+    );
     let policy = Policy::load(&node.paths()).expect("none");
     let pinned = [(digest(COMPONENT), "--digest".to_owned())];
     let candidate = Candidate {
@@ -68,6 +71,25 @@ fn a_policy_allows_unsigned_and_pinned_components() {
     assert!(pinned.admit_as("other", &[]).is_err());
 }
 
+/// No signer is named for the plugin, and what is wrong with the signature is not that.
+#[test]
+fn the_signature_of_another_component_is_said_to_be_that() {
+    let key = key();
+    let node = Node::new(&format!("  signers:\n{}", signer("release", "other", &key)));
+    node.refuses(
+        &[signed(&key, OTHER)],
+        &["the signature is for another component"],
+    );
+    node.refuses(
+        &[signed(&key, COMPONENT)],
+        &["it is signed by `release`, who may provide others"],
+    );
+    node.refuses(
+        &[signed(&self::key(), COMPONENT)],
+        &["its signer is not in the policy"],
+    );
+}
+
 #[test]
 fn a_refused_digest_counts_before_all_else() {
     let key = key();
@@ -77,7 +99,7 @@ fn a_refused_digest_counts_before_all_else() {
          CVE-2026-1}}\n  signers:\n{}",
         signer("release", "labels", &key)
     ));
-    let parts = ["is refused", "CVE-2026-1", &own.to_string()];
+    let parts = [&format!("component {own} is refused"), "CVE-2026-1"];
     node.refuses(&[signed(&key, COMPONENT)], &parts);
     node.refuses(&[], &parts);
 
@@ -95,7 +117,8 @@ fn a_refused_digest_counts_before_all_else() {
         bundles: &[],
         pinned: &[],
     });
-    assert_contains(&refused.expect_err("refused").to_string(), &["is refused"]);
+    let expected = format!("artifact {artifact} is refused");
+    assert_contains(&refused.expect_err("refused").to_string(), &[&expected]);
 }
 
 #[test]
