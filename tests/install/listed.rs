@@ -188,3 +188,35 @@ fn what_the_list_may_not_install_stays_away() -> Result<()> {
     );
     Ok(())
 }
+
+/// The list or the policy changes after a plugin was installed: that counts as at its first installation.
+#[test]
+fn what_is_installed_is_checked_again() -> Result<()> {
+    let cluster = Cluster::create()?;
+    let entry = cluster.entry("labels", "/labels.wasm")?;
+    let told = |entry: &Value| {
+        cluster.list(&json!([entry]))?;
+        cluster.install()?;
+        Ok::<_, anyhow::Error>(cluster.told()?.to_string())
+    };
+    assert_contains(&told(&entry)?, &["installed"]);
+    let mut signed = entry.clone();
+    signed["trust"] = json!("signature");
+    assert_contains(&told(&signed)?, &["failed", "the list wants a signature"]);
+    assert_contains(&told(&entry)?, &["installed"]);
+
+    let refused = json!({
+        "apiVersion": "weir.dev/v1alpha1",
+        "kind": "PluginPolicy",
+        "spec": { "refused": [{ "digest": entry["digest"], "reason": "it was broken" }] },
+    });
+    let policy = "etc/weir/plugin-policy.yaml";
+    cluster.node.write(policy, refused.to_string())?;
+    assert_contains(
+        &told(&entry)?,
+        &["failed", "it was broken", "weir plugin remove labels"],
+    );
+    // Running attachments may need it.
+    assert_eq!(cluster.plugin("labels")?["digest"], entry["digest"]);
+    Ok(())
+}

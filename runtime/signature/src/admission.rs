@@ -68,8 +68,22 @@ impl Policy {
         format!("the policy `{}`", self.path.display())
     }
 
+    /// Checks that a component that was let in before is not refused now.
+    pub fn check_installed(&self, component: &Digest) -> Result<()> {
+        self.check_digests(component, None)
+    }
+
+    /// Whether a signer of this name may provide a plugin.
+    pub fn has_signer(&self, signer: &str, plugin: &str) -> bool {
+        let mut signers = self.spec.iter().flat_map(|spec| &spec.signers);
+        signers.any(|known| known.name == signer && known.may_provide(plugin))
+    }
+
     fn check_refused(&self, candidate: &Candidate<'_>, component: &Digest) -> Result<()> {
-        let artifact = candidate.manifest.map(digest);
+        self.check_digests(component, candidate.manifest.map(digest))
+    }
+
+    fn check_digests(&self, component: &Digest, artifact: Option<Digest>) -> Result<()> {
         let named = [
             ("component", Some(component)),
             ("artifact", artifact.as_ref()),

@@ -16,6 +16,7 @@ use weir_distribution::Options;
 use weir_files::Paths;
 use weir_grant::reading::MOST_BYTES;
 use weir_sandbox::{Plugin, Provenance, Sandbox, Trusted};
+use weir_signature::Policy;
 
 use self::document::{Entry, Trust, parse};
 use self::report::{Outcome, Report};
@@ -141,10 +142,14 @@ impl Listed {
         let sandbox = &self.sandbox;
         let _lock = at_uri::lock(sandbox.paths())?;
         let before = sandbox.catalogue().find(&entry.name).ok();
-        if let Some(plugin) = &before
-            && plugin.digest == entry.digest
-            && sandbox.check(plugin).is_ok()
-        {
+        let same = before
+            .as_ref()
+            .filter(|before| before.digest == entry.digest);
+        let is_trusted = match same {
+            Some(plugin) => self.is_still_trusted(plugin, entry)?,
+            None => false,
+        };
+        if is_trusted && same.is_some_and(|plugin| sandbox.check(plugin).is_ok()) {
             return Ok(false);
         }
         let is_own = before
@@ -159,11 +164,9 @@ impl Listed {
                 entry.name
             );
         }
-        let found = match &before {
-            Some(plugin) if plugin.digest == entry.digest => {
-                at_uri::again(sandbox, plugin, &entry.uri, self.options.clone())?
-            }
-            _ => at_uri::get(sandbox, &entry.uri, self.options.clone())?,
+        let found = match same.filter(|_| is_trusted) {
+            Some(plugin) => at_uri::again(sandbox, plugin, &entry.uri, self.options.clone())?,
+            None => at_uri::get(sandbox, &entry.uri, self.options.clone())?,
         };
         let provenance = self.admit(entry, &found)?;
         if before.is_some() && !entry.allow_downgrade {
@@ -175,6 +178,23 @@ impl Listed {
         install(sandbox, &entry.name, &found.inspection, &provenance, is_own)?;
         say!("installed plugin {}, {}", entry.name, entry.digest);
         Ok(true)
+    }
+
+    /// Whether what let an installed plugin in is enough for the entry: the list or the policy may have changed since. Errors: the
+    /// policy refuses it now.
+    fn is_still_trusted(&self, plugin: &Plugin, entry: &Entry) -> Result<bool> {
+        let policy = Policy::load(self.sandbox.paths())?;
+        policy.check_installed(&plugin.digest).with_context(|| {
+            format!(
+                "it stays installed until `weir plugin remove {}`",
+                plugin.name
+            )
+        })?;
+        let trusted = plugin.provenance().map(|provenance| &provenance.trusted);
+        Ok(match trusted {
+            Some(Trusted::Signed { signer, .. }) => policy.has_signer(signer, &plugin.name),
+            _ => entry.trust == Trust::Digest,
+        })
     }
 
     /// The list's digest must be the component's, and lets it in unless the entry wants a signature.
