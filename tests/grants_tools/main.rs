@@ -207,6 +207,24 @@ fn a_grant_is_shown_in_words() -> Result<()> {
     Ok(())
 }
 
+/// The error of one that is in force says that no plugin runs.
+#[test]
+fn a_document_that_is_not_in_force_stops_nothing() -> Result<()> {
+    let node = Node::create()?;
+    let path = file(&node, "broken.yaml", "kind: [")?;
+    for words in [
+        &["diff", "bridge", &path][..],
+        &["show", "bridge", "--grant", &path],
+        &["explain", "bridge", "link.get", "--grant", &path],
+    ] {
+        let (code, _, errors) = grants(&node, words)?;
+        assert_eq!(code, 1, "{words:?}: {errors}");
+        assert_contains(&errors, &["broken.yaml:1:"]);
+        assert_lacks(&errors, &["no plugin runs"]);
+    }
+    Ok(())
+}
+
 /// As somebody who reviews a suggestion, which is not in force.
 #[test]
 fn a_document_is_shown_before_it_is_in_force() -> Result<()> {

@@ -106,7 +106,7 @@ fn side(paths: &Paths, name: &str) -> Result<Side> {
     }
     let text = String::from_utf8(bytes)
         .with_context(|| format!("`{name}` is neither a document nor a component"))?;
-    let loaded = parse_grant(file, &text).map_err(show_error)?;
+    let loaded = parse_grant(file, &text).context("the grant is not valid")?;
     Ok(Side::Grant(Box::new(loaded.document)))
 }
 

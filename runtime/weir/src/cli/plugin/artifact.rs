@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use weir_distribution::{Artifact, Description, GRANT};
 use weir_grant::Capability;
@@ -88,7 +88,8 @@ pub fn check(sandbox: &Sandbox, artifact: &Artifact) -> Result<Inspection> {
 pub fn compare(artifact: &Artifact, inspection: &Inspection) -> Result<()> {
     artifact.check_requests(inspection.imports.capabilities())?;
     if let Some(grant) = artifact.description.grant() {
-        let grant = parse_grant(Path::new("the proposed grant"), grant).map_err(show)?;
+        let grant = parse_grant(Path::new("the proposed grant"), grant)
+            .context("the grant is not valid")?;
         let named = &grant.document.spec.plugin.digest;
         ensure!(
             (named.as_ref()).is_none_or(|named| *named == inspection.digest),

@@ -11,7 +11,7 @@ use weir_sandbox::parse_grant;
 use super::artifact::grant_beside;
 use crate::cli::component::read;
 use crate::cli::grants::{diff, grant_state, show};
-use crate::cli::output::{say, show as show_error};
+use crate::cli::output::say;
 use crate::cli::policy::compare::{Difference, compare};
 
 #[derive(Serialize)]
@@ -33,7 +33,9 @@ impl Proposal {
         let shown = file.display();
         let text = String::from_utf8(read(&file)?);
         let text = text.with_context(|| format!("`{shown}` is not text"))?;
-        let document = parse_grant(&file, &text).map_err(show_error)?.document;
+        let document = parse_grant(&file, &text)
+            .context("the grant is not valid")?
+            .document;
         let difference = in_force(paths, plugin).map(|own| compare(&own, &document));
         Ok(Some(Self {
             file,

@@ -170,7 +170,9 @@ fn with_ipam(sandbox: &Sandbox, main: &str, ipam: &str) -> Result<Option<Documen
 fn document(file: &Path, plugin: &str) -> Result<Document> {
     let shown = file.display();
     let text = String::from_utf8(read(file)?).with_context(|| format!("`{shown}` is not text"))?;
-    let document = parse_grant(file, &text).map_err(show)?.document;
+    let document = parse_grant(file, &text)
+        .context("the grant is not valid")?
+        .document;
     let named = &document.spec.plugin.name;
     if named != plugin && !Catalogue::is_built_in(named) {
         bail!("`{shown}` is a grant of plugin `{named}`, and the network's plugin is `{plugin}`");
