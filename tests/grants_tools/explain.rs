@@ -226,8 +226,10 @@ fn an_explanation_is_of_the_grant_that_applies() -> Result<()> {
     node.put_grant("b-mine.yaml", &all(r#"["*"]"#).document(&digest))?;
     assert_eq!(ask(&["--network", "blue"])?.0, 0);
 
-    // The first that covers the network is for another component.
+    // The first that covers the network is for another component, and one that names this one goes before it.
     node.put_grant("a-other.yaml", &all("[blue]").document(&other))?;
+    assert_eq!(ask(&["--network", "blue"])?.0, 0);
+    node.put_grant("b-mine.yaml", &all("[green]").document(&digest))?;
     let (code, told) = ask(&["--network", "blue"])?;
     assert_eq!((code, &told["allowed"]), (3, &json!(false)), "{told:#}");
     let because = told["because"].as_str().unwrap_or_default();
@@ -243,8 +245,7 @@ fn an_explanation_is_of_the_grant_that_applies() -> Result<()> {
     assert_eq!(ask(&["--network", "green"])?.0, 0);
     assert_eq!(ask(&[])?.0, 0);
 
-    // A record from a network that no grant covers any more is denied, and explained like the others.
-    node.put_grant("b-mine.yaml", &all("[green]").document(&digest))?;
+    // A record from a network that no grant covers is denied, and explained like the others.
     let lines = lines_of_a_bridge(&node)?;
     let get = lines.iter().find(|l| l.contains("\"link.get\""));
     let get = get.context("a link was looked at")?;

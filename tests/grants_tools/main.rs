@@ -130,7 +130,7 @@ fn a_list_tells_what_is_in_force() -> Result<()> {
                   spec: { plugin: { name: loopback }, networks: [blue] }\n";
     node.put_grant("b-loopback.yaml", narrow)?;
     let second =
-        document(PLUGIN, &other).replace("  name: misbehaving\nspec", "  name: second\nspec");
+        document(PLUGIN, &digest).replace("  name: misbehaving\nspec", "  name: second\nspec");
     node.put_grant("c-second.yaml", &second)?;
     node.put_grant("d-nobody.yaml", &document("nobody", &digest))?;
     let (code, listed) = json_of(&node, &["list"])?;
