@@ -85,8 +85,8 @@ enum Command {
     /// Check by the hash chain that no line was changed, taken out, added or cut off: exit code 3 if one was, 1 if that
     /// cannot be determined.
     ///
-    /// A line after the chain began that it does not cover counts as added. Two things are only noted: lines from before
-    /// the chain began, and what a crash has left of a write at the end.
+    /// A line after the chain began that it does not cover counts as added. Only noted are lines from before the chain
+    /// began, what a crash has left of a write at the end, and a chain line that is repeated.
     Verify(verify::Arguments),
     /// Print the current end of the hash chain, as one line of JSON for `weir audit verify --checkpoint`.
     ///
