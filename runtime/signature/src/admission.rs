@@ -191,9 +191,7 @@ impl Policy {
             why: why.collect(),
         })
     }
-}
 
-impl Policy {
     /// Why signatures do not count for a plugin that the policy names no signer for.
     fn no_signer(&self, check: &Check<'_>, others: &[&Signer], bundles: &[Bundle]) -> Error {
         let mut of_another = None;

@@ -77,12 +77,8 @@ impl Chain {
 
     /// Where the chain continues in the log, which has this size.
     fn tail(&self, size: u64, head: &Head) -> io::Result<Tail> {
-        let unknown = size.checked_sub(head.end);
-        let unknown = match unknown {
-            Some(_) if !self.is_of(head)? => None,
-            unknown => unknown,
-        };
-        match unknown {
+        let is_of = size >= head.end && self.is_of(head)?;
+        match size.checked_sub(head.end).filter(|_| is_of) {
             Some(0) => Ok(Tail {
                 before: Vec::new(),
                 walk: Walk::after(head.line()),

@@ -27,7 +27,7 @@ const MOST_BYTES: u64 = 32 << 20;
 /// A cache directory that only this user and root can write to.
 pub struct CompileCache {
     directory: PathBuf,
-    /// The digest of the compiler, as hexadecimal digits.
+    /// The digest of the compiler.
     compiler: &'static str,
 }
 
