@@ -88,23 +88,25 @@ pub fn lacking_beside(
             .collect();
         let others = rules_of(other, capability);
         let named = named_keys(&others);
-        let mut lacking = Vec::new();
+        let mut lacking = BTreeSet::new();
         for rule in others.iter().filter(|rule| is_for_any(rule, &functions)) {
             for mut parts in apart(rule) {
+                lacking.extend(unseen(&parts, &own, &named));
                 parts.retain(|part| !(is_ipv4_only && is_of_ipv6(part)));
                 let is_met = parts.iter().any(|part| {
                     let mut own = own.iter().filter(|own| !is_for_another(own, part, &named));
                     own.any(|own| meets(own, part))
                 });
                 if !parts.is_empty() && !is_met && is_needed(rule, &parts, &own) {
-                    lacking.extend(merge(parts));
+                    lacking.extend(parts);
                 }
             }
         }
-        (!lacking.is_empty()).then(|| Lacking {
+        let lacking = merge(lacking.into_iter().collect());
+        (!lacking.is_empty()).then_some(Lacking {
             capability,
             functions,
-            reads: Reads::Rules(merge(lacking)),
+            reads: Reads::Rules(lacking),
         })
     };
     reading(imported)
@@ -127,6 +129,21 @@ fn apart(rule: &RuleFields) -> Vec<Vec<RuleFields>> {
         apart.entry(place).or_default().push(part);
     }
     apart.into_values().collect()
+}
+
+/// Those of these reads of which a grant has nothing, although it lets the component change what is read there.
+fn unseen(parts: &[RuleFields], own: &[RuleFields], named: &BTreeSet<String>) -> Vec<RuleFields> {
+    let changed: Vec<RuleFields> = own.iter().filter(|own| changes(own)).map(seen).collect();
+    let is_unseen = |part: &&RuleFields| {
+        let is_of = |own: &RuleFields| !is_for_another(own, part, named) && meets(own, part);
+        changed.iter().any(is_of) && !own.iter().any(is_of)
+    };
+    parts.iter().filter(is_unseen).cloned().collect()
+}
+
+/// The read of what a part changes.
+fn seen(part: &RuleFields) -> RuleFields {
+    read_of(part.clone())
 }
 
 /// The parameter that a part names.
@@ -401,6 +418,45 @@ mod tests {
         }
         // A suggestion may have the interface's name.
         assert_eq!(lacks(&["net.ipv6.conf.eth0.disable_ipv6", KEYS[1]]), []);
+    }
+
+    /// As in grants that were narrowed by hand.
+    #[test]
+    fn what_a_grant_lets_it_change_it_reads() {
+        const OTHER: &str = r#"{
+            "address": [{"namespace": "host", "kinds": ["bridge", "veth"], "verbs": ["create", "read"]}],
+            "sysctl": [{"namespace": "host", "keys": ["net.ipv4.ip_forward", "net.ipv6.conf.*.accept_ra"], "verbs": ["read", "write"]}]}"#;
+        let imported = imported(&[
+            (Capability::Address, &["add", "list"]),
+            (Capability::Sysctl, &["read", "write"]),
+        ]);
+        let lacks = |address: &str, keys: &str| {
+            let granted = rules(&format!(
+                r#"{{"address": [{{"namespace": "host", "links": ["cni0"], "addresses": ["10.0.0.0/8"], "verbs": ["create"]}},
+                                 {{"namespace": "host", {address} "verbs": ["read"]}}],
+                    "sysctl": [{{"namespace": "host", "keys": ["net.ipv6.conf.cni0.accept_ra"], "verbs": ["write"]}},
+                               {{"namespace": "host", "keys": [{keys}], "verbs": ["read"]}}]}}"#
+            ));
+            let lacking = lacking_beside(&granted, &rules(OTHER), &imported);
+            let reads = lacking.into_iter().flat_map(|one| match one.reads {
+                Reads::Rules(rules) => rules,
+                other => panic!("{other:?}"),
+            });
+            reads
+                .map(|rule| rule.to_json().to_string())
+                .collect::<Vec<_>>()
+        };
+        const ALL_KEYS: &str = r#""net.ipv4.ip_forward", "net.ipv6.conf.cni0.accept_ra""#;
+        assert!(lacks("", ALL_KEYS).is_empty());
+        assert!(lacks(r#""links": ["cni0"],"#, ALL_KEYS).is_empty());
+        assert_eq!(
+            lacks(r#""kinds": ["veth"],"#, ALL_KEYS),
+            [r#"{"kinds":["bridge"],"namespace":"host","verbs":["read"]}"#]
+        );
+        assert_eq!(
+            lacks("", r#""net.ipv4.ip_forward""#),
+            [r#"{"keys":["net.ipv6.conf.*.accept_ra"],"namespace":"host","verbs":["read"]}"#]
+        );
     }
 
     #[test]
