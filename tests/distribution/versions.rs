@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use weir_kit::disk::on_small_disk;
 use weir_kit::guest::granted;
@@ -63,9 +63,14 @@ fn check_listed(
     let labels = labels.context("a line of it")?;
     let named = |line: &Value, file: &str| {
         let grants = line["grants"].as_array().context("its grants")?;
-        let file_of = |grant: &Value| Some(grant.as_str()?.rsplit('/').next()?.to_owned());
-        let files: Vec<String> = grants.iter().filter_map(file_of).collect();
-        ensure!(files == [file], "{line:#}");
+        let [grant] = &grants[..] else {
+            bail!("{line:#}");
+        };
+        let from = grant["from"].as_str().context("a file")?;
+        ensure!(
+            from.ends_with(&format!("/{file}")) && grant["state"] == "in-force",
+            "{line:#}"
+        );
         Ok(())
     };
     assert_eq!(labels["digest"], new);
@@ -118,6 +123,34 @@ fn detached_by_its_version((old_file, new_file): (&str, &str)) -> Result<()> {
     fixture.publish_version(3)?;
     fixture.fetch(&["--update"])?;
     assert_eq!(kept(node), 0);
+    Ok(())
+}
+
+/// A grant that does not apply does not look as if it did: for another component, or beside a document that is not valid.
+#[test]
+fn a_grant_is_listed_with_its_state() -> Result<()> {
+    let (fixture, digest, _container) = attached_under("own")?;
+    let node = &fixture.node;
+    let other = format!("sha256:{}", "0".repeat(64));
+    grant(node, "other", &json!({ "digest": other }))?;
+    let labels = |status: i32| -> Result<Value> {
+        let listed = node.json(&["plugin", "list"], status)?;
+        let mut lines = listed.as_array().context("a list")?.iter();
+        let line = lines.find(|line| line["name"] == "labels");
+        Ok(line.context("a line of it")?.clone())
+    };
+    let states = |line: &Value| [0, 1].map(|at| line["grants"][at]["state"].clone());
+    let line = labels(0)?;
+    assert_eq!(states(&line), ["other-digest", "in-force"], "{line:#}");
+    let because = line["grants"][0]["because"].as_str().unwrap_or_default();
+    assert_contains(because, &[&other, &digest]);
+    let text = node.exits(&["plugin", "list"], 0)?;
+    assert_contains(&text, &["other.yaml (other digest), ", "own.yaml\n"]);
+    assert_contains(&text, &["built in   sha256:", "grant      shipped\n"]);
+
+    node.put_grant("bad.yaml", "not a grant")?;
+    let line = labels(3)?;
+    assert_eq!(states(&line), ["other-digest", "stopped"], "{line:#}");
     Ok(())
 }
 

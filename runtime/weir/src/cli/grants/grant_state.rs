@@ -175,6 +175,12 @@ pub fn survey(paths: &Paths) -> Result<Vec<Result<Grant, Broken>>> {
     Ok(all.collect())
 }
 
+/// Says of a document that it is not valid, and what that means.
+pub fn not_valid(broken: &Broken) -> String {
+    let file = broken.file.display();
+    format!("`{file}` is not valid: no plugin runs until it is fixed or removed")
+}
+
 /// Warns of files among the documents that are not read.
 pub fn tell_not_read(paths: &Paths) -> Result<()> {
     for path in not_read(paths).map_err(show_error)? {

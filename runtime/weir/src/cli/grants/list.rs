@@ -61,10 +61,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
             .format
             .print(&changers, |changers| print_changers(changers))?;
         for broken in all.iter().filter_map(|one| one.as_ref().err()) {
-            let file = broken.file.display();
-            complain(&format!(
-                "`{file}` is not valid: no plugin runs until it is fixed or removed"
-            ));
+            complain(&grant_state::not_valid(broken));
         }
         let needs_fixing = all.iter().any(|one| match one {
             Ok(grant) => grant.state.needs_fixing(),

@@ -5,10 +5,11 @@ use serde::Serialize;
 use serde_with::skip_serializing_none;
 use weir_cni::Error;
 use weir_grant::document::Digest;
-use weir_sandbox::{KeptVersion, Listed, Loaded, Plugin, Provenance, Sandbox, survey_grants};
+use weir_sandbox::{KeptVersion, Listed, Plugin, Provenance, Sandbox};
 
+use crate::cli::grants::grant_state::{self, Grant, State};
 use crate::cli::number::counted;
-use crate::cli::output::{Answer, Format, say};
+use crate::cli::output::{Answer, Format, complain, say};
 
 #[skip_serializing_none]
 #[derive(Serialize)]
@@ -19,8 +20,8 @@ struct Line {
     /// Where it is from, who signed it, and its version; none for a built-in one.
     #[serde(flatten)]
     provenance: Option<Provenance>,
-    /// The grants for it: `shipped`, or the administrator's files.
-    grants: Vec<String>,
+    /// The grants for it, whatever component they name, except those of the kept versions.
+    grants: Vec<GrantLine>,
     /// Why it cannot be run, and what to do.
     error: Option<String>,
     /// Replaced versions.
@@ -36,77 +37,114 @@ struct KeptLine {
     #[serde(flatten)]
     provenance: Option<Provenance>,
     attachments: usize,
-    grants: Vec<String>,
+    /// Those that name its digest.
+    grants: Vec<GrantLine>,
     error: Option<String>,
 }
 
-/// A grant of the administrator's.
-struct Grant {
-    plugin: String,
-    /// The component that it names.
-    digest: Option<Digest>,
-    file: String,
+/// A grant, and whether it applies.
+#[skip_serializing_none]
+#[derive(Serialize)]
+struct GrantLine {
+    /// `shipped`, or the administrator's file.
+    from: String,
+    state: State,
+    because: Option<String>,
 }
 
-/// No if a plugin cannot be run.
+/// The node's documents.
+struct Grants {
+    valid: Vec<Grant>,
+    /// Whether one is not valid: then no plugin runs.
+    are_stopped: bool,
+}
+
+/// No if a plugin cannot be run, or a grant cannot be read.
 pub fn run(sandbox: &Sandbox, format: Format) -> Result<Answer> {
     let listed = sandbox.catalogue().list()?;
-    let grants = granted(sandbox);
+    let grants = grants(sandbox);
     let lines: Vec<Line> = (listed.into_iter())
         .map(|one| line(sandbox, one, &grants))
         .collect();
     format.print(&lines, |lines| lines.iter().for_each(print))?;
-    Ok(lines.iter().all(|line| line.error.is_none()).into())
+    let is_usable = lines.iter().all(|line| line.error.is_none());
+    Ok((is_usable && !grants.are_stopped).into())
 }
 
-/// The administrator's grants. Other commands report one that cannot be read.
-fn granted(sandbox: &Sandbox) -> Vec<Grant> {
-    let grants = survey_grants(sandbox.paths())
-        .into_iter()
-        .flatten()
-        .flatten();
-    let grant = |loaded: Loaded| {
-        let plugin = &loaded.document.spec.plugin;
-        Grant {
-            plugin: plugin.name.clone(),
-            digest: plugin.digest.clone(),
-            file: loaded.origin.to_string(),
-        }
-    };
-    grants.map(grant).collect()
-}
-
-fn line(sandbox: &Sandbox, listed: Listed, grants: &[Grant]) -> Line {
-    let own = grants.iter().filter(|grant| grant.plugin == listed.name);
-    let (of_kept, own): (Vec<&Grant>, Vec<&Grant>) = own.partition(|grant| {
-        let mut kept = listed.kept_versions.iter();
-        kept.any(|kept| grant.digest.as_ref() == Some(&kept.digest))
+/// The grants; says on standard error which cannot be read.
+fn grants(sandbox: &Sandbox) -> Grants {
+    let all = grant_state::survey(sandbox.paths()).unwrap_or_else(|error| {
+        complain(&format!("no grant can be read, so no plugin runs: {error}"));
+        Vec::new()
     });
+    let are_stopped = all.is_empty() || all.iter().any(Result::is_err);
+    for broken in all.iter().filter_map(|one| one.as_ref().err()) {
+        complain(&grant_state::not_valid(broken));
+    }
+    Grants {
+        valid: all.into_iter().flatten().collect(),
+        are_stopped,
+    }
+}
+
+fn line(sandbox: &Sandbox, listed: Listed, grants: &Grants) -> Line {
+    let kept = &listed.kept_versions;
+    let is_of_kept = |grant: &&Grant| kept.iter().any(|kept| names(grant, &kept.digest));
+    let own = grants.of(&listed.name).filter(|grant| !is_of_kept(grant));
+    let own = own.map(|grant| grant_line(grant, grant.state)).collect();
     let whole = listed.plugin.and_then(|plugin| whole(sandbox, plugin));
     Line {
         provenance: whole.as_ref().ok().and_then(Plugin::provenance).cloned(),
-        grants: own.iter().map(|grant| grant.file.clone()).collect(),
-        name: listed.name,
+        grants: own,
         built_in: whole.as_ref().is_ok_and(Plugin::is_built_in),
         digest: whole.as_ref().ok().map(|plugin| plugin.digest.to_string()),
         error: whole.err().map(|e| text_of(&e)),
         kept: (listed.kept_versions.into_iter())
-            .map(|kept| kept_line(sandbox, kept, &of_kept))
+            .map(|kept| kept_line(sandbox, &listed.name, kept, grants))
             .collect(),
+        name: listed.name,
     }
 }
 
-fn kept_line(sandbox: &Sandbox, kept: KeptVersion, grants: &[&Grant]) -> KeptLine {
+fn kept_line(sandbox: &Sandbox, name: &str, kept: KeptVersion, grants: &Grants) -> KeptLine {
     let whole = kept.plugin.and_then(|plugin| whole(sandbox, plugin));
     let own = grants
-        .iter()
-        .filter(|grant| grant.digest.as_ref() == Some(&kept.digest));
+        .of(name)
+        .filter(|grant| names(grant, &kept.digest))
+        .map(|grant| grant_line(grant, grants.for_kept(grant)));
     KeptLine {
         provenance: whole.as_ref().ok().and_then(Plugin::provenance).cloned(),
         attachments: kept.attachments,
-        grants: own.map(|grant| grant.file.clone()).collect(),
+        grants: own.collect(),
         error: whole.err().map(|e| text_of(&e)),
         digest: kept.digest,
+    }
+}
+
+impl Grants {
+    fn of(&self, plugin: &str) -> impl Iterator<Item = &Grant> {
+        self.valid.iter().filter(move |one| one.plugin() == plugin)
+    }
+
+    /// The state of a grant for the kept version whose digest it names; its own is that for the installed one.
+    fn for_kept(&self, grant: &Grant) -> State {
+        match grant.state {
+            state if !state.decides() => state,
+            _ if self.are_stopped => State::Stopped,
+            _ => State::InForce,
+        }
+    }
+}
+
+fn names(grant: &Grant, component: &Digest) -> bool {
+    grant.loaded.document.spec.plugin.digest.as_ref() == Some(component)
+}
+
+fn grant_line(grant: &Grant, state: State) -> GrantLine {
+    GrantLine {
+        from: grant.loaded.origin.to_string(),
+        state,
+        because: grant.because.clone().filter(|_| state != State::InForce),
     }
 }
 
@@ -133,8 +171,8 @@ fn print(line: &Line) {
     say!("{name:<16} {place:<10} {}", rest.map_or("", String::as_str));
     if let Some(provenance) = &line.provenance {
         print_provenance(provenance);
-        print_under("grant", &line.grants.join(", "));
     }
+    print_under("grant", &in_words(&line.grants));
     line.kept.iter().for_each(print_kept);
 }
 
@@ -144,7 +182,7 @@ fn print_kept(kept: &KeptLine) {
     let version = kept.provenance.as_ref().and_then(|p| p.version.as_deref());
     let lines = [
         ("version", version.unwrap_or_default()),
-        ("grant", &kept.grants.join(", ")),
+        ("grant", &in_words(&kept.grants)),
     ];
     for (title, text) in lines {
         print_under(&format!("  {title}"), text);
@@ -152,6 +190,15 @@ fn print_kept(kept: &KeptLine) {
     if let Some(error) = &kept.error {
         print_under("  unusable", error);
     }
+}
+
+/// `shipped (replaced), /etc/weir/grants/bridge.yaml`
+fn in_words(grants: &[GrantLine]) -> String {
+    let word = |grant: &GrantLine| match grant.state {
+        State::InForce => grant.from.clone(),
+        state => format!("{} ({})", grant.from, state.word()),
+    };
+    grants.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
 /// What is known of an installed plugin, below its line.
