@@ -60,12 +60,14 @@ impl Failure {
         &self.path
     }
 
-    /// Whether the only mistake is a missing key that was removed before, because it was wrong or misspelled.
+    /// Whether it may be a mistake only because another was removed before: a missing key that was wrong or misspelled, or a whole
+    /// that lacks a part.
     pub(crate) fn follows_from_another(&self, root: &PlacedNode) -> bool {
+        let place = root.find(&self.path);
         let What::MissingKey(missing) = self.what else {
-            return false;
+            return place.is_some_and(PlacedNode::lacks_a_part);
         };
-        match root.find(&self.path).map(|place| &place.node) {
+        match place.map(|place| &place.node) {
             Some(Node::Map(entries)) => entries.iter().any(|entry| {
                 entry.key == missing
                     || entry.value.is_removed() && nearest(&entry.key, &[missing]).is_some()
@@ -314,7 +316,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
 }
 
 impl PlacedNode {
-    fn is_removed(&self) -> bool {
+    pub fn is_removed(&self) -> bool {
         matches!(self.node, Node::Removed)
     }
 

@@ -227,6 +227,16 @@ impl PlacedNode {
         child.remove(rest)
     }
 
+    /// Whether something in it was removed.
+    pub fn lacks_a_part(&self) -> bool {
+        let lacks = |part: &Self| part.is_removed() || part.lacks_a_part();
+        match &self.node {
+            Node::List(elements) => elements.iter().any(lacks),
+            Node::Map(entries) => entries.iter().any(|entry| lacks(&entry.value)),
+            _ => false,
+        }
+    }
+
     /// Recognises a placeholder without quotes: in YAML `{ifname}` is a mapping with one key.
     pub fn placeholder(&self) -> Option<String> {
         match &self.node {

@@ -56,9 +56,19 @@ pub fn print_list(title: &str, lines: impl IntoIterator<Item = impl Display>) {
 
 /// Prints a message on standard error, in as many lines as it has.
 pub fn complain(message: &str) {
-    let lines: Vec<String> = message.split('\n').map(printable).collect();
     // There is no way to report a failure.
-    let _ = writeln!(io::stderr(), "weir: {}", lines.join("\n"));
+    let _ = writeln!(io::stderr(), "weir: {}", one_message(message));
+}
+
+/// A message whose further lines are indented, so that nothing in it, such as a server's text, looks like another message.
+fn one_message(message: &str) -> String {
+    let mut lines = message.split('\n').map(printable);
+    let mut shown = lines.next().unwrap_or_default();
+    for line in lines {
+        let indent = if line.starts_with("  ") { "" } else { "  " };
+        shown.extend(["\n", indent, &line]);
+    }
+    shown
 }
 
 /// A CNI error for people.
@@ -130,5 +140,19 @@ impl From<Answer> for ExitCode {
             Answer::No => Self::from(3),
             Answer::Narrower => Self::from(4),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_from_elsewhere_does_not_look_like_another_message() {
+        let said = one_message("the server says: no\nweir: installed\r\x1b[2K\n  key: unknown");
+        assert_eq!(
+            said,
+            "the server says: no\n  weir: installed\\r\\u{1b}[2K\n  key: unknown"
+        );
     }
 }
