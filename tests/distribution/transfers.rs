@@ -216,7 +216,7 @@ fn a_proposed_grant_comes_beside_the_plugin_and_is_not_in_force() -> Result<()> 
     let error = case
         .user
         .failure(&[&push[..], &[text(&broken)?]].concat())?;
-    assert_contains(&error, &["the proposed grant"]);
+    assert_contains(&error, &["broken.yaml:1:1: missing key `apiVersion`"]);
     Ok(())
 }
 

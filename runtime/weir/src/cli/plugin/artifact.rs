@@ -80,20 +80,21 @@ impl Described {
 pub fn check(sandbox: &Sandbox, artifact: &Artifact) -> Result<Inspection> {
     let inspection = sandbox.inspect(&artifact.component).map_err(show)?;
     inspection.check().map_err(show)?;
-    compare(artifact, &inspection)?;
+    compare(artifact, &inspection, Path::new("the proposed grant"))?;
     Ok(inspection)
 }
 
-/// Checks that an artifact requests what its component imports, and proposes no grant for another.
-pub fn compare(artifact: &Artifact, inspection: &Inspection) -> Result<()> {
+/// Checks that an artifact requests what its component imports, and proposes no grant for another. `called` is where the grant is,
+/// for errors.
+pub fn compare(artifact: &Artifact, inspection: &Inspection, called: &Path) -> Result<()> {
     artifact.check_requests(inspection.imports.capabilities())?;
     if let Some(grant) = artifact.description.grant() {
-        let grant = parse_grant(Path::new("the proposed grant"), grant)
-            .context("the grant is not valid")?;
+        let grant = parse_grant(called, grant).context("the grant is not valid")?;
         let named = &grant.document.spec.plugin.digest;
         ensure!(
             (named.as_ref()).is_none_or(|named| *named == inspection.digest),
-            "the proposed grant is for another component than the artifact's"
+            "`{}` is for another component than the artifact's",
+            called.display()
         );
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
@@ -75,7 +75,8 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
         target: None,
     };
     let artifact = Artifact::new(component, interface, &metadata)?;
-    compare(&artifact, &inspection)?;
+    let grant = arguments.grant.as_deref().unwrap_or(Path::new(""));
+    compare(&artifact, &inspection, grant)?;
     let signatures = signatures(&arguments.file, &arguments.bundle)?;
     let manifest = artifact.description.manifest_bytes();
     for signature in &signatures {
@@ -110,7 +111,15 @@ fn metadata(inspection: &Inspection, arguments: &Arguments) -> Result<Metadata> 
     let name = name_of(inspection, &arguments.file)
         .with_context(|| format!("`{shown}` has no name: let the plugin report one"))?;
     let about = inspection.about.as_ref().ok();
-    let own_version = || about.map(|about| about.version.clone());
+    let own_version = about
+        .map(|about| about.version.as_str())
+        .unwrap_or_default();
+    let version = arguments.version.as_deref().unwrap_or(own_version);
+    ensure!(
+        own_version.is_empty() || version == own_version,
+        "--version is `{version}`, and `{shown}` reports version `{own_version}`, by which nodes tell an older one: leave --version out, \
+         or build the plugin with that version"
+    );
     let mut annotations: BTreeMap<String, String> = arguments.annotation.iter().cloned().collect();
     let mut set = |key: &str, value: Option<String>| {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
@@ -119,7 +128,7 @@ fn metadata(inspection: &Inspection, arguments: &Arguments) -> Result<Metadata> 
     };
     set("source", arguments.source.clone());
     set("licenses", arguments.licenses.clone());
-    set("version", arguments.version.clone().or_else(own_version));
+    set("version", Some(version.to_owned()));
     set("description", about.map(|about| about.description.clone()));
     let grant = match &arguments.grant {
         Some(file) => {
