@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 use weir_grant::document::Spec;
 use weir_grant::operation_names::function;
+use weir_grant::pattern::network_covers;
 use weir_grant::rule::{RuleFields, rules_of};
 use weir_grant::{Capability, Verb};
 use weir_sandbox::{Catalogue, Fit, Inspection, Loaded, Sandbox};
@@ -105,6 +106,17 @@ impl Coverage {
     /// Whether a grant allows the component all that it asks for.
     pub fn is_granted(&self) -> bool {
         self.grants.iter().any(Covering::fits)
+    }
+
+    /// Those of some networks for which no grant allows the component all that it asks for.
+    pub fn not_covered(&self, networks: &[String]) -> Vec<String> {
+        let fitting: Vec<&Covering> = self.grants.iter().filter(|grant| grant.fits()).collect();
+        let mut rest = networks.to_vec();
+        rest.retain(|network| {
+            let mut globs = fitting.iter().flat_map(|grant| &grant.networks);
+            !globs.any(|glob| network_covers(glob, network))
+        });
+        rest
     }
 
     pub fn print(&self, plugin: &str) {

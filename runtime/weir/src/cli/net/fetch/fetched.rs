@@ -32,6 +32,9 @@ pub struct Fetched {
     /// Of what was installed.
     #[serde(flatten)]
     pub coverage: Option<Coverage>,
+    /// The networks for which no grant allows it all that it asks for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_covered: Vec<String>,
 }
 
 impl Fetched {
@@ -44,6 +47,7 @@ impl Fetched {
             digest: plugin.digest.to_string(),
             provenance: plugin.provenance().cloned().unwrap_or_default(),
             coverage: None,
+            not_covered: Vec::new(),
         }
     }
 
@@ -71,6 +75,9 @@ impl Fetched {
                 say!(
                     "it needs a grant for this digest: `weir grants new {name}` prints one to review"
                 );
+            } else if !self.not_covered.is_empty() {
+                let networks = self.not_covered.join("`, `");
+                say!("no grant lets it run in network `{networks}`: ADD fails there");
             }
         }
     }

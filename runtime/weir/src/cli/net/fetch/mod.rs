@@ -229,6 +229,7 @@ impl Fetch<'_> {
         Ok(Fetched {
             state,
             networks: self.wanted.networks.clone(),
+            not_covered: coverage.not_covered(&self.wanted.networks),
             digest: found.inspection.digest.to_string(),
             coverage: Some(coverage),
             name,
