@@ -87,7 +87,7 @@ fn policy(bytes: &[u8]) {
         }
     };
     let admitted = policy.admit(&Candidate {
-        name: "labels",
+        name: Some("labels"),
         component: SUBJECT,
         manifest: None,
         bundles: &[],

@@ -117,7 +117,7 @@ impl Attacked {
         fs::write(&file, &self.component)?;
         fs::write(self.elsewhere("new.wasm.sigstore.json"), bundle)?;
         let add = ["plugin", "add", text(&file)?, "--replace"];
-        let not_installed = "plugin `labels` is not installed";
+        let not_installed = "is not installed: ";
         self.is_refused(&add, &[&[not_installed], parts].concat())
     }
 }
@@ -281,6 +281,33 @@ fn a_component_of_another_world_is_refused() -> Result<()> {
         attacked.is_refused(&add, &["labels.wasm", why])?;
     }
     Ok(())
+}
+
+/// What may not be installed under any name is neither compiled nor run, so it cannot fail in a way of its own.
+#[test]
+fn what_the_policy_refuses_is_not_compiled() -> Result<()> {
+    let attacked = Attacked::with_signer(&acme(), Some(&Sigstore::new()?))?;
+    // The compiler refuses it.
+    let broken = b"\0asm\x0d\0\x01\0\xff".to_vec();
+    let is = digest(&broken).to_string();
+    attacked.gets(&Forged::of(&broken), &["it is not signed"])?;
+    let file = attacked.elsewhere("labels.wasm");
+    fs::write(&file, broken)?;
+    let add = [
+        "plugin",
+        "add",
+        text(&file)?,
+        "--name",
+        "labels",
+        "--replace",
+    ];
+    attacked.is_refused(&add, &["it is not signed"])?;
+    let zeros = format!("sha256:{}", "0".repeat(64));
+    let other = [&add[..], &["--digest", &zeros]].concat();
+    attacked.is_refused(&other, &[&is, &zeros])?;
+    attacked.is_refused(&["plugin", "verify", text(&file)?], &["it is not signed"])?;
+    let pinned = [&add[..], &["--digest", &is]].concat();
+    attacked.is_refused(&pinned, &["not a WebAssembly component"])
 }
 
 #[test]

@@ -39,9 +39,13 @@ fn add_with<'a>(bundle: &'a str, name: &'a str) -> [&'a str; 8] {
     ]
 }
 
-/// As what is signed by a key is shown.
-fn by(signer: &str) -> Value {
-    json!({ "signed": { "signer": signer } })
+/// Checks what is shown of something that is signed by a key.
+#[track_caller]
+fn assert_signed(trusted: &Value, signer: &str) {
+    let signed = &trusted["signed"];
+    let proof = signed["proof"].as_str().unwrap_or_default();
+    assert!(proof.starts_with("key sha256:"), "{trusted}");
+    assert_eq!(signed["signer"], signer);
 }
 
 /// Puts a policy in force. JSON is YAML.
@@ -98,10 +102,10 @@ fn a_signed_plugin_goes_from_its_author_to_a_node() -> Result<()> {
     // A second signature of the same artifact does not replace the first.
     user.json(&sign)?;
     let verified = user.json(&["plugin", "verify", &case.reference])?;
-    assert_eq!(verified["trusted"], by("release"));
+    assert_signed(&verified["trusted"], "release");
 
     let pulled = user.json(&["plugin", "pull", &case.reference])?;
-    assert_eq!(pulled["trusted"], by("release"));
+    assert_signed(&pulled["trusted"], "release");
     let files = [
         "labels.wasm",
         "labels.wasm.origin.json",
@@ -116,7 +120,7 @@ fn a_signed_plugin_goes_from_its_author_to_a_node() -> Result<()> {
         .registry
         .reference(&format!("plugins/labels@{artifact}"));
     assert_eq!(line["origin"], origin, "{line:#}");
-    assert_eq!(line["trusted"], by("release"));
+    assert_signed(&line["trusted"], "release");
     assert_eq!(line["digest"], component);
     assert_eq!(line["grants"], json!([]));
     let shown = user.output(&["plugin", "list"])?;
@@ -147,7 +151,7 @@ fn signatures_are_carried_in_a_layout() -> Result<()> {
     drop(case.registry);
     for layout in ["labels.tar", "layout"] {
         let loaded = user.json(&["plugin", "load", layout, "--replace"])?;
-        assert_eq!(loaded["trusted"], by("release"));
+        assert_signed(&loaded["trusted"], "release");
     }
     user.json(&["plugin", "add", "labels.wasm"])?;
     let line = installed(user)?;
@@ -180,7 +184,7 @@ fn a_file_is_signed_and_pushed_with_its_signature() -> Result<()> {
     assert_contains(&again, &["`labels.wasm.sigstore.json` exists", "--replace"]);
 
     let verify = ["plugin", "verify", "labels.wasm", "--key", "release.pub"];
-    assert_eq!(user.json(&verify)?["trusted"], by("release.pub"));
+    assert_signed(&user.json(&verify)?["trusted"], "release.pub");
     let pushed = user.json(&["plugin", "push", "labels.wasm", &case.reference])?;
     assert_eq!(pushed["signatures"], 1);
     let verify = ["plugin", "verify", &case.reference, "--key", "release.pub"];
@@ -264,7 +268,7 @@ fn what_the_policy_does_not_allow_is_not_installed() -> Result<()> {
     put_policy(user, &spec)?;
     user.json(&["plugin", "sign", "labels.wasm", "--key", "release.pem"])?;
     let before = user.json(&["plugin", "add", "labels.wasm"])?;
-    assert_eq!(before["trusted"], by("release"));
+    assert_signed(&before["trusted"], "release");
 
     let bytes = fs::read(&own)?;
     for (name, identity, part) in [
@@ -350,7 +354,7 @@ fn what_the_policy_does_not_allow_is_not_installed() -> Result<()> {
 
     assert_eq!(store(user)?, ["labels"]);
     assert_eq!(installed(user)?["digest"], before["digest"]);
-    assert_eq!(installed(user)?["trusted"], by("release"));
+    assert_signed(&installed(user)?["trusted"], "release");
     Ok(())
 }
 

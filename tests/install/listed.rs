@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use weir_kit::{ApiServer, Node, Web, assert_contains, binary, component};
+use weir_signature::{SigningKey, Subject};
 
 const ANNOTATION: &str = "weir.dev/plugins";
 const POD: &str = "weir-x7k2p";
@@ -186,6 +187,49 @@ fn what_the_list_may_not_install_stays_away() -> Result<()> {
         &cluster.told()?.to_string(),
         &["by `weir plugin add`", "weir plugin remove mine"],
     );
+    Ok(())
+}
+
+/// A signer's key is replaced in the policy, under the same name.
+#[test]
+fn a_signature_counts_only_as_long_as_its_key() -> Result<()> {
+    let cluster = Cluster::create()?;
+    let mut entry = cluster.entry("labels", "/labels.wasm")?;
+    entry["trust"] = json!("signature");
+    cluster.list(&json!([entry]))?;
+    let component = fs::read(component("labels"))?;
+    let sign = |key: &SigningKey| -> Result<()> {
+        let signature = key.sign(&[Subject::new("labels.wasm", &component)])?;
+        cluster.web.put("/labels.wasm.sigstore.json", &signature);
+        Ok(())
+    };
+    let told_with = |key: &SigningKey| -> Result<String> {
+        let pem = key.public()?.to_pem();
+        let signer = json!({ "name": "release", "plugins": ["labels"], "publicKey": pem });
+        let policy = json!({
+            "apiVersion": "weir.dev/v1alpha1",
+            "kind": "PluginPolicy",
+            "spec": { "signers": [signer] },
+        });
+        let file = "etc/weir/plugin-policy.yaml";
+        cluster.node.write(file, policy.to_string())?;
+        cluster.install()?;
+        Ok(cluster.told()?.to_string())
+    };
+    let proof = || -> Result<Value> {
+        let plugin = cluster.plugin("labels")?;
+        Ok(plugin["trusted"]["signed"]["proof"].clone())
+    };
+    let (first, second) = (SigningKey::generate()?, SigningKey::generate()?);
+    sign(&first)?;
+    assert_contains(&told_with(&first)?, &["installed"]);
+    let before = proof()?;
+
+    assert_contains(&told_with(&second)?, &["failed", "not made with that key"]);
+    assert_eq!(proof()?, before);
+    sign(&second)?;
+    assert_contains(&told_with(&second)?, &["installed"]);
+    assert_ne!(proof()?, before);
     Ok(())
 }
 

@@ -165,6 +165,11 @@ fn too_much(why: &wasmtime::Error) -> Error {
     ))
 }
 
+/// Whether some bytes begin as every component does. Others are not compiled: inspecting them says what they are.
+pub fn is_component(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\0asm\x0d\0\x01\0")
+}
+
 fn no_component(why: &str) -> Error {
     let what = format!("not a WebAssembly component: {why}");
     Error::new(codes::NO_PLUGIN, what)

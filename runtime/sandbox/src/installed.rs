@@ -77,7 +77,19 @@ pub enum Trusted {
         signer: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         identity: Option<String>,
+        /// What the policy knew the signer by, such as `key sha256:…`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        proof: Option<String>,
     },
+}
+
+impl Provenance {
+    /// The digest of the artifact that it was pulled as.
+    pub fn artifact(&self) -> Option<Digest> {
+        let origin = self.origin.as_deref()?;
+        let (_, digest) = origin.rsplit_once('@').unwrap_or(("", origin));
+        digest.parse().ok()
+    }
 }
 
 impl fmt::Display for Trusted {
@@ -85,7 +97,9 @@ impl fmt::Display for Trusted {
         match self {
             Self::Unsigned => f.write_str("unsigned"),
             Self::Pinned { by } => write!(f, "pinned by {by}"),
-            Self::Signed { signer, identity } => {
+            Self::Signed {
+                signer, identity, ..
+            } => {
                 write!(f, "signed by {signer}")?;
                 match identity {
                     Some(identity) => write!(f, ", as {identity}"),
@@ -277,4 +291,27 @@ fn exposed(name: &str, found: &Exposed) -> Error {
 /// SHA-256 of some bytes.
 pub fn digest(bytes: &[u8]) -> Digest {
     Digest::new(Sha256::digest(bytes).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_artifact_of_an_origin_is_its_digest() {
+        let digest = format!("sha256:{}", "1".repeat(64));
+        let artifact = |origin: &str| {
+            let origin = Some(origin.to_owned());
+            let provenance = Provenance {
+                origin,
+                ..Provenance::default()
+            };
+            provenance.artifact().map(|digest| digest.to_string())
+        };
+        // By a registry, and from a layout.
+        let pulled = format!("registry.example.com/labels@{digest}");
+        assert_eq!(artifact(&pulled), Some(digest.clone()));
+        assert_eq!(artifact(&digest), Some(digest));
+        assert_eq!(artifact("registry.example.com/labels:1"), None);
+    }
 }

@@ -83,7 +83,7 @@ pub use grants::{
     survey as survey_grants,
 };
 pub use imports::{Imports, Names, Refused};
-pub use inspect::Inspection;
+pub use inspect::{Inspection, is_component};
 pub use installed::{Installed, Provenance, Trusted, digest};
 pub use internal_policy::own_digest;
 pub use ipam::{CheckResult, NativeIpamCall, RunNativeIpam};

@@ -8,15 +8,15 @@ use weir_grant::document::Digest;
 use super::bundle::Bundle;
 use super::crypto;
 use super::error::{Error, Result};
-use super::policy::{By, Policy, Signer, Spec};
+use super::policy::{By, Keyless, Policy, Signer, Spec};
 use super::subject::Subject;
 use super::trust_root::TrustRoot;
 
 /// A component that somebody wants to install.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
-    /// The plugin's name on this node.
-    pub name: &'a str,
+    /// The plugin's name on this node; none while it is not known. Then it is decided whether it may have any.
+    pub name: Option<&'a str>,
     pub component: &'a [u8],
     /// The manifest of the artifact that it comes from, which must name the component.
     pub manifest: Option<&'a [u8]>,
@@ -37,6 +37,8 @@ pub enum Admitted {
     Signed {
         signer: String,
         identity: Option<String>,
+        /// What the policy knows the signer by: [`Policy::proof`].
+        proof: String,
         /// Which of the candidate's bundles says so.
         bundle: usize,
     },
@@ -68,26 +70,32 @@ impl Policy {
         format!("the policy `{}`", self.path.display())
     }
 
-    /// Checks that a component that was let in before is not refused now.
-    pub fn check_installed(&self, component: &Digest) -> Result<()> {
-        self.check_digests(component, None)
+    /// Checks that a component that was let in before, and the artifact that it came from, are not refused now.
+    pub fn check_installed(&self, component: &Digest, artifact: Option<&Digest>) -> Result<()> {
+        self.check_digests(component, artifact)
     }
 
-    /// Whether a signer of this name may provide a plugin.
-    pub fn has_signer(&self, signer: &str, plugin: &str) -> bool {
+    /// What the policy knows a signer by who may provide a plugin, such as `key sha256:…`; none if nobody of this name may. It is
+    /// another one after the signer's key, identity or issuer was replaced, or the trust root that counts for it.
+    ///
+    /// Errors: the trust root cannot be used.
+    pub fn proof(&self, signer: &str, plugin: &str) -> Result<Option<String>> {
         let mut signers = self.spec.iter().flat_map(|spec| &spec.signers);
-        signers.any(|known| known.name == signer && known.may_provide(plugin))
+        let known = signers.find(|known| known.name == signer && known.may_provide(plugin));
+        let Some(known) = known else {
+            return Ok(None);
+        };
+        let needs_root = known.needs_trust_root();
+        let root = needs_root.then(|| self.trust_root()).transpose()?;
+        Ok(Some(proof(known, root.as_ref())))
     }
 
     fn check_refused(&self, candidate: &Candidate<'_>, component: &Digest) -> Result<()> {
-        self.check_digests(component, candidate.manifest.map(digest))
+        self.check_digests(component, candidate.manifest.map(digest).as_ref())
     }
 
-    fn check_digests(&self, component: &Digest, artifact: Option<Digest>) -> Result<()> {
-        let named = [
-            ("component", Some(component)),
-            ("artifact", artifact.as_ref()),
-        ];
+    fn check_digests(&self, component: &Digest, artifact: Option<&Digest>) -> Result<()> {
+        let named = [("component", Some(component)), ("artifact", artifact)];
         let refused = self.spec.iter().flat_map(|spec| &spec.refused);
         for refusal in refused {
             let found = named
@@ -112,13 +120,16 @@ impl Policy {
             return Some(by.clone());
         }
         let mut pinned = self.spec.iter().flat_map(|spec| &spec.pinned);
-        let is_pinned = pinned.any(|pin| pin.plugin == candidate.name && pin.digest == *digest);
+        let is_pinned = pinned.any(|pin| {
+            let is_named = candidate.name.is_none_or(|name| pin.plugin == name);
+            is_named && pin.digest == *digest
+        });
         is_pinned.then(|| self.by())
     }
 
     fn allows_unsigned(&self, candidate: &Candidate<'_>) -> bool {
         let mut names = self.spec.iter().flat_map(|spec| &spec.unsigned);
-        names.any(|name| name.matches(candidate.name))
+        names.any(|known| candidate.name.is_none_or(|name| known.matches(name)))
     }
 
     fn check_signatures(&self, candidate: &Candidate<'_>, digest: &Digest) -> Result<Admitted> {
@@ -157,8 +168,9 @@ impl Policy {
             candidate,
             root: OnceCell::new(),
         };
+        let may_provide = |signer: &&Signer| candidate.name.is_none_or(|n| signer.may_provide(n));
         let (named, others): (Vec<&Signer>, Vec<&Signer>) =
-            (spec.signers.iter()).partition(|signer| signer.may_provide(candidate.name));
+            spec.signers.iter().partition(may_provide);
         let mut failures = Vec::new();
         for signer in &named {
             for (place, bundle) in bundles.iter().enumerate() {
@@ -166,10 +178,10 @@ impl Policy {
                     Err(error @ Error::TrustRoot { .. }) => return Err(error),
                     Err(error) => failures.push((signer, error)),
                     Ok(identity) => {
-                        let signer = signer.name.clone();
                         return Ok(Admitted::Signed {
-                            signer,
+                            signer: signer.name.clone(),
                             identity,
+                            proof: proof(signer, check.root.get()),
                             bundle: place,
                         });
                     }
@@ -248,6 +260,7 @@ impl Check<'_> {
             manifest,
             ..
         } = self.candidate;
+        let name = name.unwrap_or_default();
         let manifest = manifest.iter().map(|manifest| Subject::new(name, manifest));
         [Subject::new(name, component)]
             .into_iter()
@@ -261,6 +274,18 @@ impl Check<'_> {
         }
         let root = self.policy.trust_root()?;
         Ok(self.root.get_or_init(|| root))
+    }
+}
+
+/// `key sha256:…`, `identity … of …, by the trust root sha256:…`
+fn proof(signer: &Signer, root: Option<&TrustRoot>) -> String {
+    let known = match &signer.by {
+        By::Key { key, .. } => format!("key {}", key.digest()),
+        By::Keyless(Keyless { identity, issuer }) => format!("identity {identity} of {issuer}"),
+    };
+    match root.filter(|_| signer.needs_trust_root()) {
+        Some(root) => format!("{known}, by the trust root {}", root.digest),
+        None => known,
     }
 }
 

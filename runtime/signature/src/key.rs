@@ -16,7 +16,9 @@ use sigstore_verify::types::{
     Bundle, DerPublicKey, DsseEnvelope, DsseSignature, KeyId, MediaType, PayloadBytes,
     PublicKeyIdentifier, SignatureContent, VerificationMaterial, VerificationMaterialContent, pae,
 };
+use weir_grant::document::Digest;
 
+use super::admission::digest;
 use super::crypto;
 use super::error::{Error, Result};
 use super::statement::{self, PAYLOAD};
@@ -52,6 +54,11 @@ impl PublicKey {
         self.0.to_pem()
     }
 
+    /// SHA-256 of the key as it is encoded in certificates (`SubjectPublicKeyInfo`).
+    pub(crate) fn digest(&self) -> Digest {
+        digest(self.0.as_bytes())
+    }
+
     /// What a bundle says of the key with which it was made, as `cosign` does.
     fn hint(&self) -> String {
         STANDARD.encode(sha256(self.0.as_bytes()).as_bytes())
@@ -61,7 +68,11 @@ impl PublicKey {
 impl<'de> Deserialize<'de> for PublicKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let pem = String::deserialize(deserializer)?;
-        Self::from_pem(&pem).map_err(de::Error::custom)
+        Self::from_pem(&pem).map_err(|why| {
+            de::Error::custom(format!(
+                "`publicKey`: {why}; expected PEM, which begins with `-----BEGIN PUBLIC KEY-----`"
+            ))
+        })
     }
 }
 

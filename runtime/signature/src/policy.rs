@@ -167,7 +167,7 @@ impl Signer {
         }
     }
 
-    fn needs_trust_root(&self) -> bool {
+    pub(crate) fn needs_trust_root(&self) -> bool {
         matches!(self.by, By::Keyless(_) | By::Key { logged: true, .. })
     }
 

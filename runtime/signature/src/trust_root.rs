@@ -7,7 +7,9 @@ use std::path::Path;
 use sigstore_verify::Verifier;
 use sigstore_verify::trust_root::TrustedRoot;
 use weir_files::file_trust;
+use weir_grant::document::Digest;
 
+use super::admission::digest;
 use super::crypto;
 use super::error::{Error, Result};
 
@@ -21,6 +23,8 @@ pub struct TrustRoot {
     pub(crate) has_certificate_logs: bool,
     /// Whether it has logs of signatures, in one of which a signature must be then.
     pub(crate) has_logs: bool,
+    /// Of its JSON.
+    pub(crate) digest: Digest,
 }
 
 impl TrustRoot {
@@ -51,6 +55,7 @@ impl TrustRoot {
             verifier: Verifier::new(&root).map_err(|e| e.to_string())?,
             has_certificate_logs: !root.ctlogs.is_empty(),
             has_logs: !root.tlogs.is_empty(),
+            digest: digest(json.as_bytes()),
         })
     }
 }

@@ -45,12 +45,21 @@ fn an_identity_provides_its_plugin() {
         &WORKFLOW.replace("v1.2.0", "*"),
     ] {
         let admitted = node(&sigstore, identity).admit(&bundles);
-        let expected = Admitted::Signed {
-            signer: "acme".to_owned(),
-            identity: Some(WORKFLOW.to_owned()),
+        let Admitted::Signed {
+            signer,
+            identity: found,
+            proof,
             bundle: 0,
+        } = admitted.expect(identity)
+        else {
+            panic!("it is signed");
         };
-        assert_eq!(admitted.expect(identity), expected);
+        assert_eq!((&signer[..], found.as_deref()), ("acme", Some(WORKFLOW)));
+        let begins = format!("identity {identity} of ");
+        assert!(
+            proof.starts_with(&begins) && proof.contains("by the trust root sha256:"),
+            "{proof}"
+        );
     }
 }
 

@@ -53,7 +53,7 @@ impl Node {
 
     fn admit_as(&self, name: &str, bundles: &[Vec<u8>]) -> Result<Admitted> {
         Policy::load(&self.paths())?.admit(&Candidate {
-            name,
+            name: Some(name),
             component: COMPONENT,
             manifest: None,
             bundles,
@@ -85,10 +85,10 @@ fn signer(name: &str, plugins: &str, key: &SigningKey) -> String {
     format!("    - name: {name}\n      plugins: [{plugins}]\n      publicKey: |\n        {pem}\n")
 }
 
-fn by(signer: &str) -> Admitted {
-    Admitted::Signed {
-        signer: signer.to_owned(),
-        identity: None,
-        bundle: 0,
+#[track_caller]
+fn signer_of(admitted: Result<Admitted>) -> String {
+    match admitted.expect("let in") {
+        Admitted::Signed { signer, .. } => signer,
+        other => panic!("{other:?}"),
     }
 }

@@ -28,7 +28,7 @@ fn without_a_policy_only_a_digest_lets_in() {
     let policy = Policy::load(&node.paths()).expect("none");
     let pinned = [(digest(COMPONENT), "--digest".to_owned())];
     let candidate = Candidate {
-        name: "labels",
+        name: Some("labels"),
         component: COMPONENT,
         manifest: None,
         bundles: &[],
@@ -64,7 +64,7 @@ fn a_policy_allows_unsigned_and_pinned_components() {
         signer("release", "labels", &key)
     ));
     let signed_too = both.admit(&[signed(&key, COMPONENT)]);
-    assert_eq!(signed_too.expect("let in"), by("release"));
+    assert_eq!(signer_of(signed_too), "release");
     let not_by_them = both.admit(&[signed(&self::key(), COMPONENT)]);
     assert!(matches!(not_by_them, Ok(Admitted::Pinned { .. })));
     // Of another name it is another plugin.
@@ -111,14 +111,76 @@ fn a_refused_digest_counts_before_all_else() {
     ));
     let policy = Policy::load(&node.paths()).expect("a policy");
     let refused = policy.admit(&Candidate {
-        name: "labels",
+        name: Some("labels"),
         component: COMPONENT,
         manifest: Some(manifest),
         bundles: &[],
         pinned: &[],
     });
+    let again = policy.check_installed(&own, Some(&artifact));
+    assert_contains(
+        &again.expect_err("refused").to_string(),
+        &["artifact", "is refused"],
+    );
+    policy.check_installed(&own, None).expect("not refused");
     let expected = format!("artifact {artifact} is refused");
     assert_contains(&refused.expect_err("refused").to_string(), &[&expected]);
+}
+
+/// Before anything of it runs, and it may say its name.
+#[test]
+fn without_a_name_it_is_decided_whether_it_may_have_any() {
+    let (key, own) = (key(), digest(COMPONENT));
+    let node = Node::new(&format!(
+        "  signers:\n{}",
+        signer("release", "labels", &key)
+    ));
+    let admit = |node: &Node, bundles: &[Vec<u8>]| {
+        let policy = Policy::load(&node.paths())?;
+        policy.admit(&Candidate {
+            name: None,
+            component: COMPONENT,
+            manifest: None,
+            bundles,
+            pinned: &[],
+        })
+    };
+    assert_eq!(
+        signer_of(admit(&node, &[signed(&key, COMPONENT)])),
+        "release"
+    );
+    for bundles in [
+        vec![],
+        vec![signed(&self::key(), COMPONENT)],
+        vec![signed(&key, OTHER)],
+    ] {
+        admit(&node, &bundles).expect_err("nobody of the policy signed it");
+    }
+    let unsigned = Node::new("  unsigned: [la*]");
+    assert_eq!(admit(&unsigned, &[]).expect("let in"), Admitted::Unsigned);
+    let pinned = Node::new(&format!("  pinned: [{{plugin: labels, digest: {own}}}]"));
+    assert!(matches!(admit(&pinned, &[]), Ok(Admitted::Pinned { .. })));
+    let refused = Node::new(&format!(
+        "  unsigned: [\"*\"]\n  refused: [{{digest: {own}}}]"
+    ));
+    admit(&refused, &[]).expect_err("it is refused");
+}
+
+#[test]
+fn another_key_of_the_same_name_is_another_proof() {
+    let (first, second) = (key(), key());
+    let proof = |key: &SigningKey, plugin: &str| {
+        let node = Node::new(&format!("  signers:\n{}", signer("release", "labels", key)));
+        let policy = Policy::load(&node.paths()).expect("a policy");
+        policy
+            .proof("release", plugin)
+            .expect("no trust root is needed")
+    };
+    let known = proof(&first, "labels").expect("it may provide that");
+    assert!(known.starts_with("key sha256:"), "{known}");
+    assert_eq!(proof(&first, "labels"), Some(known.clone()));
+    assert_ne!(proof(&second, "labels"), Some(known));
+    assert_eq!(proof(&first, "bridge-2"), None);
 }
 
 #[test]
@@ -143,6 +205,10 @@ fn a_mistake_is_found_with_its_place() {
         ),
         ("  unsigned: [\"l*s\"]", ["not at its end", ":4:14: "]),
         ("  unsigned: [\"\"]", ["is empty", ":4:14: "]),
+        (
+            "  signers:\n    - {name: a, plugins: [\"*ls\"], publicKey: c}",
+            ["not at its end", ":5:27: "],
+        ),
         ("  refused: [{digest: sha256:1}]", ["digest", ":4:"]),
         (
             "  trustRoot: trusted_root.json",
@@ -152,6 +218,10 @@ fn a_mistake_is_found_with_its_place() {
     ] {
         assert_contains(&mistakes(spec), &parts);
     }
+    let one = mistakes(
+        "  signers:\n    - {name: a, plugins: [\"*ls\"], keyless: {identity: b, issuer: c}}",
+    );
+    assert_eq!(one.lines().count(), 1, "{one}");
     let keyless = |identity: &str| {
         format!(
             "  trustRoot: /a\n  signers:\n    - name: a\n      plugins: [b]\n      keyless: {{identity: {identity:?}, issuer: c}}"

@@ -6,7 +6,8 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde::Serialize;
 use weir_grant::document::Digest;
-use weir_sandbox::{Catalogue, Inspection, Provenance, Sandbox};
+use weir_sandbox::{Catalogue, Provenance, Sandbox, digest};
+use weir_signature::Policy;
 
 use super::arrival::Arrival;
 use super::coverage::Coverage;
@@ -66,6 +67,11 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
         Catalogue::check_name(name).map_err(show)?;
     }
     let component = read(&arguments.file)?;
+    let arrival =
+        arrival(sandbox, arguments, &component).with_context(|| match &arguments.name {
+            Some(name) => format!("plugin `{name}` is not installed"),
+            None => format!("`{shown}` is not installed"),
+        })?;
     let inspection = inspect(sandbox, &arguments.file, &component)?;
     inspection
         .check()
@@ -75,8 +81,9 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
         .with_context(|| format!("`{shown}` has no name; give one with --name"))?;
     Catalogue::check_name(&name).map_err(show)?;
 
-    let provenance = admit(sandbox, arguments, &name, &component, &inspection)
-        .with_context(|| format!("plugin `{name}` is not installed"))?;
+    let admitted = arrival.admit(sandbox.paths(), Some(&name), &component);
+    let admitted = admitted.with_context(|| format!("plugin `{name}` is not installed"))?;
+    let provenance = arrival.provenance(admitted, version(&inspection).map(str::to_owned));
     let proposal = Proposal::beside(sandbox.paths(), &arguments.file, &name)
         .with_context(|| format!("plugin `{name}` is not installed: its author's proposal"))?;
 
@@ -111,27 +118,17 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     Ok(installed.into())
 }
 
-/// Decides whether the node's policy lets the component be the plugin of this name.
-fn admit(
-    sandbox: &Sandbox,
-    arguments: &Arguments,
-    name: &str,
-    component: &[u8],
-    inspection: &Inspection,
-) -> Result<Provenance> {
+/// What arrived with the component, if it is the one that is wanted and the node's policy may let it in.
+fn arrival(sandbox: &Sandbox, arguments: &Arguments, component: &[u8]) -> Result<Arrival> {
     if let Some(wanted) = &arguments.digest {
-        ensure!(
-            *wanted == inspection.digest,
-            "`{}` is component {}, not {wanted}",
-            arguments.file.display(),
-            inspection.digest
-        );
+        let is = digest(component);
+        ensure!(*wanted == is, "it is component {is}, not {wanted}");
     }
     let mut arrival = Arrival::beside(&arguments.file, &arguments.bundle, component)?;
     arrival.pin(arguments.digest.as_ref());
-    let admitted = arrival.admit(sandbox.paths(), name, component)?;
-    let version = version(inspection).map(str::to_owned);
-    Ok(arrival.provenance(admitted, version))
+    let (paths, name) = (sandbox.paths(), arguments.name.as_deref());
+    arrival.check_first(&Policy::load(paths)?, paths, name, component)?;
+    Ok(arrival)
 }
 
 fn print(added: &Added) {

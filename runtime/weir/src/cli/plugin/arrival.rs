@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use weir_distribution::{Artifact, Manifest, Reference, Registry, Version};
 use weir_files::Paths;
 use weir_grant::document::Digest;
-use weir_sandbox::{Provenance, Trusted, digest, survey_grants};
+use weir_sandbox::{Provenance, Trusted, digest, is_component, survey_grants};
 use weir_signature::{Admitted, Candidate, MOST_BUNDLE, Policy};
 
 /// The largest file about an artifact, in bytes: a manifest of 4 MiB as text in JSON.
@@ -123,8 +123,23 @@ impl Arrival {
         }
     }
 
-    /// Decides whether the node's policy lets a component be the plugin of this name.
-    pub fn admit(&self, paths: &Paths, name: &str, component: &[u8]) -> Result<Admitted> {
+    /// Checks before anything of a component is compiled, and runs, that the policy lets it be the plugin of this name, or of any if
+    /// its name is not known yet. What is not a component is left to the inspection, which says what it is.
+    pub fn check_first(
+        &self,
+        policy: &Policy,
+        paths: &Paths,
+        name: Option<&str>,
+        component: &[u8],
+    ) -> Result<()> {
+        if is_component(component) {
+            self.admit_by(policy, paths, name, component)?;
+        }
+        Ok(())
+    }
+
+    /// Decides whether the node's policy lets a component be the plugin of this name, or of any if its name is not known yet.
+    pub fn admit(&self, paths: &Paths, name: Option<&str>, component: &[u8]) -> Result<Admitted> {
         let policy = Policy::load(paths)?;
         self.admit_by(&policy, paths, name, component)
     }
@@ -134,7 +149,7 @@ impl Arrival {
         &self,
         policy: &Policy,
         paths: &Paths,
-        name: &str,
+        name: Option<&str>,
         component: &[u8],
     ) -> Result<Admitted> {
         let mut pinned = self.pinned.clone();
@@ -168,8 +183,15 @@ pub fn trusted(admitted: Admitted) -> Trusted {
         Admitted::Unsigned => Trusted::Unsigned,
         Admitted::Pinned { by } => Trusted::Pinned { by },
         Admitted::Signed {
-            signer, identity, ..
-        } => Trusted::Signed { signer, identity },
+            signer,
+            identity,
+            proof,
+            ..
+        } => Trusted::Signed {
+            signer,
+            identity,
+            proof: Some(proof),
+        },
     }
 }
 
@@ -186,12 +208,13 @@ pub fn signatures(component: &Path, files: &[PathBuf]) -> Result<Vec<Vec<u8>>> {
     files.iter().map(read).collect()
 }
 
-/// The components that an administrator's grant names as this plugin. Other commands report a grant that cannot be read.
-fn granted(paths: &Paths, name: &str) -> Vec<(Digest, String)> {
+/// The components that an administrator's grant names as this plugin, or as any. Other commands report a grant that cannot be read.
+fn granted(paths: &Paths, name: Option<&str>) -> Vec<(Digest, String)> {
     let grants = survey_grants(paths).into_iter().flatten().flatten();
     let named = grants.filter_map(|loaded| {
         let plugin = &loaded.document.spec.plugin;
-        let digest = plugin.digest.clone().filter(|_| plugin.name == name)?;
+        let is_named = name.is_none_or(|name| plugin.name == name);
+        let digest = plugin.digest.clone().filter(|_| is_named)?;
         Some((digest, format!("the grant `{}`", loaded.origin)))
     });
     named.collect()

@@ -3,18 +3,52 @@
 use std::fs::File;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use weir_distribution::{Options, Reference, Registry, download};
 use weir_files::paths::open_lock;
 use weir_files::{Paths, file_trust};
 use weir_grant::document::Digest;
-use weir_sandbox::{Inspection, Plugin, PluginUri, Provenance, Sandbox, UriTarget};
+use weir_sandbox::{Inspection, Plugin, PluginUri, Provenance, Sandbox, UriTarget, digest};
+use weir_signature::Policy;
 
 use super::arrival::Arrival;
-use super::artifact::check;
+use super::artifact::compare;
 use super::installation::version;
 use crate::cli::component::{name_of, read_opened};
 use crate::cli::output::show;
+
+/// What is asked for at a URI. What is there is compiled, and runs, only if it is that.
+#[derive(Clone, Copy, Default)]
+pub struct Expected<'a> {
+    /// The plugin's name on this node, if it is known.
+    pub name: Option<&'a str>,
+    /// The component's digest.
+    pub digest: Option<&'a Digest>,
+    /// Where somebody who may install plugins named the digest, whoever signed the component.
+    pub pinned_by: Option<&'a str>,
+}
+
+impl Expected<'_> {
+    /// What arrived, with the digest that was named for it. Errors: it is another component.
+    fn of(&self, component: &[u8], arrival: &Arrival) -> Result<Arrival> {
+        let mut arrival = arrival.clone();
+        if let Some(wanted) = self.digest {
+            let is = digest(component);
+            ensure!(is == *wanted, "it is component {is}, not {wanted}");
+            let pin = |by: &str| (is, by.to_owned());
+            arrival.pinned.extend(self.pinned_by.map(pin));
+        }
+        Ok(arrival)
+    }
+
+    /// Whose installation failed.
+    fn not_installed(&self) -> String {
+        match self.name {
+            Some(name) => format!("plugin `{name}` is not installed"),
+            None => "it is not installed".to_owned(),
+        }
+    }
+}
 
 /// A component that this weir can run.
 pub struct Found {
@@ -31,29 +65,36 @@ impl Found {
         name.context("it has no name; give one with --name")
     }
 
-    /// Decides whether the node's policy lets it be the plugin of this name. `pinned` is a digest that somebody who may install
-    /// plugins named, and where.
+    /// Decides whether the node's policy lets it be the plugin that is asked for.
     pub fn admit(
         &self,
         paths: &Paths,
         uri: &PluginUri,
-        name: &str,
-        pinned: Option<(&Digest, &str)>,
+        expected: &Expected<'_>,
     ) -> Result<Provenance> {
-        let mut arrival = self.arrival.clone();
-        let pinned = pinned.map(|(digest, by)| (digest.clone(), by.to_owned()));
-        arrival.pinned.extend(pinned);
-        let admitted = arrival.admit(paths, name, self.inspection.compiled.component());
-        let admitted = admitted.with_context(|| format!("plugin `{name}` is not installed"))?;
+        let component = self.inspection.compiled.component();
+        let arrival = expected.of(component, &self.arrival)?;
+        let admitted = arrival.admit(paths, expected.name, component);
+        let admitted = admitted.with_context(|| expected.not_installed())?;
         let version = version(&self.inspection).map(str::to_owned);
         Ok(Provenance {
             uri: Some(uri.to_string()),
-            ..arrival.provenance(admitted, version)
+            ..self.arrival.provenance(admitted, version)
         })
     }
 
-    /// Errors: it is not a plugin.
-    fn of(sandbox: &Sandbox, component: &[u8], arrival: Arrival) -> Result<Self> {
+    /// Errors: it is not what is asked for, or not a plugin.
+    fn of(
+        sandbox: &Sandbox,
+        expected: &Expected<'_>,
+        component: &[u8],
+        arrival: Arrival,
+    ) -> Result<Self> {
+        let paths = sandbox.paths();
+        expected
+            .of(component, &arrival)?
+            .check_first(&Policy::load(paths)?, paths, expected.name, component)
+            .with_context(|| expected.not_installed())?;
         let inspection = sandbox.inspect(component).map_err(show)?;
         inspection.check().map_err(show)?;
         Ok(Self {
@@ -64,25 +105,34 @@ impl Found {
 }
 
 /// What a URI leads to.
-pub fn get(sandbox: &Sandbox, uri: &PluginUri, options: Options) -> Result<Found> {
+pub fn get(
+    sandbox: &Sandbox,
+    uri: &PluginUri,
+    options: Options,
+    expected: &Expected<'_>,
+) -> Result<Found> {
     match uri.target() {
-        UriTarget::File(file) => of_file(sandbox, file),
+        UriTarget::File(file) => of_file(sandbox, file, expected),
         UriTarget::Web(url) => {
             let downloaded = download(url, &options)?;
             let arrival = Arrival {
                 bundles: Vec::from_iter(downloaded.signature),
                 ..Arrival::default()
             };
-            Found::of(sandbox, &downloaded.component, arrival)
+            Found::of(sandbox, expected, &downloaded.component, arrival)
         }
         UriTarget::Artifact(reference) => {
             let reference: Reference = reference.parse()?;
             let registry = Registry::new(&reference, options)?;
             let artifact = registry.pull()?;
-            Ok(Found {
-                inspection: check(sandbox, &artifact)?,
-                arrival: Arrival::pulled(&registry, &artifact, &reference)?,
-            })
+            let arrival = Arrival::pulled(&registry, &artifact, &reference)?;
+            let found = Found::of(sandbox, expected, &artifact.component, arrival)?;
+            compare(
+                &artifact,
+                &found.inspection,
+                Path::new("the proposed grant"),
+            )?;
+            Ok(found)
         }
     }
 }
@@ -93,10 +143,11 @@ pub fn again(
     plugin: &Plugin,
     uri: &PluginUri,
     options: Options,
+    expected: &Expected<'_>,
 ) -> Result<Found> {
     match plugin.component() {
-        Ok(component) => Found::of(sandbox, &component, Arrival::default()),
-        Err(_) => get(sandbox, uri, options),
+        Ok(component) => Found::of(sandbox, expected, &component, Arrival::default()),
+        Err(_) => get(sandbox, uri, options, expected),
     }
 }
 
@@ -137,12 +188,12 @@ pub fn is_same_repository(uri: &PluginUri, other: &str) -> bool {
 }
 
 /// A file of the node that only root could have written.
-fn of_file(sandbox: &Sandbox, file: &Path) -> Result<Found> {
+fn of_file(sandbox: &Sandbox, file: &Path, expected: &Expected<'_>) -> Result<Found> {
     let paths = sandbox.paths();
     let file = paths.resolve(file);
     let context = || format!("read `{}`", file.display());
     let opened = file_trust::open(&file, paths.root()).with_context(context)?;
     let component = read_opened(&opened, &file)?;
     let arrival = Arrival::beside(&file, &[], &component)?;
-    Found::of(sandbox, &component, arrival)
+    Found::of(sandbox, expected, &component, arrival)
 }

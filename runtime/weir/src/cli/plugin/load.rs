@@ -8,6 +8,7 @@ use serde::Serialize;
 use weir_distribution::load;
 use weir_grant::document::Digest;
 use weir_sandbox::{Inspection, Sandbox, Trusted};
+use weir_signature::Policy;
 
 use super::arrival::{Arrival, trusted};
 use super::artifact::{Described, Files, check};
@@ -44,15 +45,18 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let layout = &arguments.layout;
     let context = || format!("load `{}`", layout.display());
     let artifact = load(layout).with_context(context)?;
+    let mut arrival = Arrival::of(&artifact, None)?;
+    arrival.pin(arguments.digest.as_ref());
+    let (paths, component) = (sandbox.paths(), &artifact.component);
+    let first = arrival.check_first(&Policy::load(paths)?, paths, None, component);
+    first.with_context(context)?;
     let inspection = check(sandbox, &artifact).with_context(context)?;
     let file = match &arguments.file {
         Some(file) => file.clone(),
         None => own_file(&inspection, layout)?,
     };
-    let mut arrival = Arrival::of(&artifact, None)?;
-    arrival.pin(arguments.digest.as_ref());
     let name = name_of(&inspection, &file).unwrap_or_default();
-    let admitted = arrival.admit(sandbox.paths(), &name, &artifact.component);
+    let admitted = arrival.admit(paths, Some(&name), component);
     let admitted = admitted.with_context(context)?;
     let files = Files::write(&artifact, &arrival, &admitted, &file, arguments.replace)?;
     let loaded = Loaded {

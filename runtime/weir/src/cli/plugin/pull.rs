@@ -7,6 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use weir_distribution::Reference;
 use weir_sandbox::{Sandbox, Trusted};
+use weir_signature::Policy;
 
 use super::arrival::{Arrival, trusted};
 use super::artifact::{Described, Files, check};
@@ -59,10 +60,13 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
             .unwrap_or_else(|| PathBuf::from(format!("{}.wasm", reference.name())));
         Files::check_free(&file, arguments.replace)?;
         let artifact = registry.pull().with_context(context)?;
-        let inspection = check(sandbox, &artifact).with_context(context)?;
         let arrival = Arrival::pulled(&registry, &artifact, reference).with_context(context)?;
+        let (paths, component) = (sandbox.paths(), &artifact.component);
+        let first = arrival.check_first(&Policy::load(paths)?, paths, None, component);
+        first.with_context(context)?;
+        let inspection = check(sandbox, &artifact).with_context(context)?;
         let name = name_of(&inspection, &file).unwrap_or_default();
-        let admitted = arrival.admit(sandbox.paths(), &name, &artifact.component);
+        let admitted = arrival.admit(paths, Some(&name), component);
         let admitted = admitted.with_context(context)?;
         let files = Files::write(&artifact, &arrival, &admitted, &file, arguments.replace)?;
         let_in = Some(trusted(admitted));

@@ -56,31 +56,6 @@ struct Verified {
 pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let shown = arguments.target.display();
     let context = || format!("verify `{shown}`");
-    let (component, inspection, arrival) = match Target::of(&arguments.target)? {
-        Target::File(file) => {
-            let component = read(file)?;
-            let inspection = inspect(sandbox, file, &component)?;
-            let checked = inspection.check();
-            checked.map_err(|e| show(e.with_prefix(format_args!("`{shown}`"))))?;
-            let arrival = Arrival::beside(file, &arguments.bundle, &component)?;
-            (component, inspection, arrival)
-        }
-        Target::Artifact(reference) => {
-            let registry = arguments.registry.open(&reference)?;
-            let artifact = registry.pull().with_context(context)?;
-            let inspection = check(sandbox, &artifact).with_context(context)?;
-            let arrival = Arrival::pulled(&registry, &artifact, &reference);
-            let arrival = Arrival {
-                // A name says which artifact, and nothing of who signed it.
-                pinned: Vec::new(),
-                ..arrival.with_context(context)?
-            };
-            (artifact.component, inspection, arrival)
-        }
-    };
-    let name = arguments.name.clone();
-    let name = name.or_else(|| name_of(&inspection, &arguments.target));
-    let name = name.with_context(|| format!("`{shown}` has no name; give one with --name"))?;
     let paths = sandbox.paths();
     let policy = match signer(arguments)? {
         Some(signer) => {
@@ -89,7 +64,39 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
         }
         None => Policy::load(paths)?,
     };
-    let admitted = arrival.admit_by(&policy, paths, &name, &component);
+    let check_first = |arrival: &Arrival, component: &[u8]| {
+        let name = arguments.name.as_deref();
+        let checked = arrival.check_first(&policy, paths, name, component);
+        checked.with_context(context)
+    };
+    let (component, inspection, arrival) = match Target::of(&arguments.target)? {
+        Target::File(file) => {
+            let component = read(file)?;
+            let arrival = Arrival::beside(file, &arguments.bundle, &component)?;
+            check_first(&arrival, &component)?;
+            let inspection = inspect(sandbox, file, &component)?;
+            let checked = inspection.check();
+            checked.map_err(|e| show(e.with_prefix(format_args!("`{shown}`"))))?;
+            (component, inspection, arrival)
+        }
+        Target::Artifact(reference) => {
+            let registry = arguments.registry.open(&reference)?;
+            let artifact = registry.pull().with_context(context)?;
+            let arrival = Arrival::pulled(&registry, &artifact, &reference);
+            let arrival = Arrival {
+                // A name says which artifact, and nothing of who signed it.
+                pinned: Vec::new(),
+                ..arrival.with_context(context)?
+            };
+            check_first(&arrival, &artifact.component)?;
+            let inspection = check(sandbox, &artifact).with_context(context)?;
+            (artifact.component, inspection, arrival)
+        }
+    };
+    let name = arguments.name.clone();
+    let name = name.or_else(|| name_of(&inspection, &arguments.target));
+    let name = name.with_context(|| format!("`{shown}` has no name; give one with --name"))?;
+    let admitted = arrival.admit_by(&policy, paths, Some(&name), &component);
     let admitted = admitted.with_context(context)?;
     let verified = Verified {
         name,

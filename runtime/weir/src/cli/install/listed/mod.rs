@@ -22,7 +22,7 @@ use self::document::{Entry, Trust, parse};
 use self::report::{Outcome, Report};
 use super::arguments::NodeArguments;
 use crate::cli::output::{complain, say, show};
-use crate::cli::plugin::at_uri::{self, Found};
+use crate::cli::plugin::at_uri::{self, Expected, Found};
 use crate::cli::plugin::installation::{check_version, install, installed, version};
 
 /// How long a list with a plugin that failed is left alone, unless it changes: servers are not asked at every change of the
@@ -164,11 +164,14 @@ impl Listed {
                 entry.name
             );
         }
+        let by = format!("the list of plugins `{}`", self.file.display());
+        let expected = expected(entry, &by);
+        let options = self.options.clone();
         let found = match same.filter(|_| is_trusted) {
-            Some(plugin) => at_uri::again(sandbox, plugin, &entry.uri, self.options.clone())?,
-            None => at_uri::get(sandbox, &entry.uri, self.options.clone())?,
+            Some(plugin) => at_uri::again(sandbox, plugin, &entry.uri, options, &expected)?,
+            None => at_uri::get(sandbox, &entry.uri, options, &expected)?,
         };
-        let provenance = self.admit(entry, &found)?;
+        let provenance = self.admit(entry, &found, &expected)?;
         if before.is_some() && !entry.allow_downgrade {
             let installed = installed(sandbox, &entry.name);
             let installed = installed.as_ref().and_then(version);
@@ -184,32 +187,28 @@ impl Listed {
     /// policy refuses it now.
     fn is_still_trusted(&self, plugin: &Plugin, entry: &Entry) -> Result<bool> {
         let policy = Policy::load(self.sandbox.paths())?;
-        policy.check_installed(&plugin.digest).with_context(|| {
-            format!(
-                "it stays installed until `weir plugin remove {}`",
-                plugin.name
-            )
-        })?;
-        let trusted = plugin.provenance().map(|provenance| &provenance.trusted);
-        Ok(match trusted {
-            Some(Trusted::Signed { signer, .. }) => policy.has_signer(signer, &plugin.name),
+        let provenance = plugin.provenance();
+        let artifact = provenance.and_then(Provenance::artifact);
+        policy
+            .check_installed(&plugin.digest, artifact.as_ref())
+            .with_context(|| {
+                format!(
+                    "it stays installed until `weir plugin remove {}`",
+                    plugin.name
+                )
+            })?;
+        Ok(match provenance.map(|provenance| &provenance.trusted) {
+            Some(Trusted::Signed { signer, proof, .. }) => {
+                let now = policy.proof(signer, &plugin.name)?;
+                now.is_some() && now == *proof
+            }
             _ => entry.trust == Trust::Digest,
         })
     }
 
-    /// The list's digest must be the component's, and lets it in unless the entry wants a signature.
-    fn admit(&self, entry: &Entry, found: &Found) -> Result<Provenance> {
-        let Entry {
-            name, digest, uri, ..
-        } = entry;
-        let is = &found.inspection.digest;
-        ensure!(
-            is == digest,
-            "`{uri}` is component {is}, and the list has {digest}"
-        );
-        let by = format!("the list of plugins `{}`", self.file.display());
-        let pinned = (entry.trust == Trust::Digest).then_some((digest, by.as_str()));
-        let provenance = found.admit(self.sandbox.paths(), uri, name, pinned)?;
+    /// Decides whether the node's policy lets in what is at an entry's URI.
+    fn admit(&self, entry: &Entry, found: &Found, expected: &Expected<'_>) -> Result<Provenance> {
+        let provenance = found.admit(self.sandbox.paths(), &entry.uri, expected)?;
         let is_signed = matches!(provenance.trusted, Trusted::Signed { .. });
         ensure!(
             is_signed || entry.trust == Trust::Digest,
@@ -220,5 +219,14 @@ impl Listed {
             listed: true,
             ..provenance
         })
+    }
+}
+
+/// The list's digest must be the component's, and lets it in unless the entry wants a signature. `by` is the list.
+fn expected<'a>(entry: &'a Entry, by: &'a str) -> Expected<'a> {
+    Expected {
+        name: Some(&entry.name),
+        digest: Some(&entry.digest),
+        pinned_by: (entry.trust == Trust::Digest).then_some(by),
     }
 }

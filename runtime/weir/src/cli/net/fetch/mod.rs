@@ -16,7 +16,7 @@ use weir_sandbox::{Catalogue, Plugin, PluginUri, Provenance, Sandbox};
 use self::fetched::{Fetched, State};
 use self::wanted::Wanted;
 use crate::cli::output::{Format, complain, show};
-use crate::cli::plugin::at_uri::{self, Found};
+use crate::cli::plugin::at_uri::{self, Expected, Found};
 use crate::cli::plugin::coverage::Coverage;
 use crate::cli::plugin::installation::{check_version, install, installed, version};
 use crate::cli::plugin::registry::RegistryArguments;
@@ -104,7 +104,8 @@ struct Fetch<'a> {
 impl Fetch<'_> {
     /// Fetches and installs a plugin that was not fetched before, in nothing's place.
     fn first(&self) -> Result<Fetched> {
-        let found = self.get()?;
+        let asked = self.arguments.name.as_deref();
+        let found = self.get(asked)?;
         let name = match &self.arguments.name {
             Some(name) => name.clone(),
             None => found.own_name(&self.uri)?,
@@ -115,7 +116,7 @@ impl Fetch<'_> {
         if self.sandbox.catalogue().is_installed(&name) {
             return self.another_version(&name, found);
         }
-        let provenance = self.admit(&name, &found, None)?;
+        let provenance = self.admit(&name, &found)?;
         self.install(State::Fetched, name, &found, provenance)
     }
 
@@ -153,7 +154,7 @@ impl Fetch<'_> {
             "it was fetched as plugin `{name}`; remove that with `weir plugin remove {name}` to fetch it under another name"
         );
         if self.arguments.update {
-            return self.update(plugin, self.get()?);
+            return self.update(plugin, self.get(Some(name))?);
         }
         if self.sandbox.check(plugin).is_ok() {
             return Ok(Fetched::kept(plugin, self.wanted));
@@ -163,7 +164,7 @@ impl Fetch<'_> {
 
     /// Takes a plugin as it is now.
     fn update(&self, plugin: &Plugin, found: Found) -> Result<Fetched> {
-        let provenance = self.admit(&plugin.name, &found, None)?;
+        let provenance = self.admit(&plugin.name, &found)?;
         if found.inspection.digest == plugin.digest && self.sandbox.check(plugin).is_ok() {
             return Ok(Fetched::kept(plugin, self.wanted));
         }
@@ -181,32 +182,43 @@ impl Fetch<'_> {
     /// Installs the same component again, after its files were damaged or weir was updated. It is fetched only if it is not whole.
     fn repair(&self, plugin: &Plugin) -> Result<Fetched> {
         let options = self.arguments.registry.options();
-        let found = at_uri::again(self.sandbox, plugin, &self.uri, options)?;
-        let (is, pinned) = (&found.inspection.digest, &plugin.digest);
-        ensure!(
-            is == pinned,
-            "it is component {is} now, and {pinned} was fetched; --update takes it as it is now"
-        );
-        let fresh = self.admit(&plugin.name, &found, Some(pinned))?;
+        let expected = self.expected_again(plugin);
+        let found = at_uri::again(self.sandbox, plugin, &self.uri, options, &expected)
+            .context("--update takes what is there now")?;
+        let fresh = found.admit(self.sandbox.paths(), &self.uri, &expected)?;
         // What is known of it is still so.
         let provenance = plugin.provenance().cloned().unwrap_or(fresh);
         self.install(State::Repaired, plugin.name.clone(), &found, provenance)
     }
 
-    fn get(&self) -> Result<Found> {
-        at_uri::get(self.sandbox, &self.uri, self.arguments.registry.options())
+    fn get(&self, name: Option<&str>) -> Result<Found> {
+        let options = self.arguments.registry.options();
+        at_uri::get(self.sandbox, &self.uri, options, &self.expected(name))
     }
 
-    /// Decides whether the node's policy lets a component be the plugin of this name. `pinned` is the digest of one that was let in.
-    fn admit(&self, name: &str, found: &Found, pinned: Option<&Digest>) -> Result<Provenance> {
-        let is = &found.inspection.digest;
-        let given = self.arguments.digest.as_ref();
-        if let Some(wanted) = given {
-            ensure!(wanted == is, "it is component {is}, not {wanted}");
+    /// Decides whether the node's policy lets a component be the plugin of this name.
+    fn admit(&self, name: &str, found: &Found) -> Result<Provenance> {
+        let expected = self.expected(Some(name));
+        found.admit(self.sandbox.paths(), &self.uri, &expected)
+    }
+
+    /// What the command line says of the plugin.
+    fn expected<'a>(&'a self, name: Option<&'a str>) -> Expected<'a> {
+        Expected {
+            name,
+            digest: self.arguments.digest.as_ref(),
+            pinned_by: Some("--digest"),
         }
-        let given = given.map(|digest| (digest, "--digest"));
-        let pinned = given.or(pinned.map(|digest| (digest, "the fetch before")));
-        found.admit(self.sandbox.paths(), &self.uri, name, pinned)
+    }
+
+    /// The component that was let in before.
+    fn expected_again<'a>(&'a self, plugin: &'a Plugin) -> Expected<'a> {
+        let given = self.arguments.digest.as_ref();
+        Expected {
+            name: Some(&plugin.name),
+            digest: given.or(Some(&plugin.digest)),
+            pinned_by: Some(given.map_or("the fetch before", |_| "--digest")),
+        }
     }
 
     /// Installs what was let in, in place of what was fetched before.
