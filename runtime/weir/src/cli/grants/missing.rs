@@ -10,7 +10,9 @@ use weir_sandbox::shipped_grant;
 
 use super::grant_state::{self, Grant};
 use crate::cli::policy::lint::{Remark, Weight};
-use crate::cli::policy::reads::{Functions, Lacking, Reads, lacking_alone, lacking_beside};
+use crate::cli::policy::reads::{
+    Functions, Lacking, Reads, lacking_alone, lacking_beside, narrowed_beside,
+};
 
 /// A grant that shows what a component reads.
 pub struct Beside<'a> {
@@ -46,6 +48,7 @@ pub fn remarks(spec: &Spec, imported: &Functions, beside: Option<&Beside<'_>>) -
             remarks.push(no_read(plugin, *section, lacking, called));
         }
     }
+    remarks.extend(narrower_reads(spec, imported, beside));
     for capability in imported.keys().filter(|c| !has_rule(spec, **c)) {
         let is_needed = lacking.iter().any(|(_, one)| one.capability == *capability);
         let denied = if is_needed { &mut needed } else { &mut others };
@@ -58,6 +61,37 @@ pub fn remarks(spec: &Spec, imported: &Functions, beside: Option<&Beside<'_>>) -
             .into_iter()
             .flat_map(|beside| no_rule_of_sections(spec, imported, beside)),
     );
+    remarks
+}
+
+/// Remarks on reads that the other grant allows more widely.
+fn narrower_reads(spec: &Spec, imported: &Functions, beside: Option<&Beside<'_>>) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    for (section, granted) in spec.sections() {
+        let Some((other, called)) =
+            beside.and_then(|beside| Some((beside.spec.section(section)?, beside.called)))
+        else {
+            continue;
+        };
+        for Lacking {
+            capability, reads, ..
+        } in narrowed_beside(granted, other, imported)
+        {
+            let Reads::Rules(rules) = reads else { continue };
+            let what = joined(rules.iter().map(sentence).collect(), "and");
+            let key = section.rule(capability.word());
+            remarks.push(Remark {
+                rule: None,
+                weight: Weight::Note,
+                code: "narrower-read",
+                text: format!(
+                    "rules of `{key}` let plugin `{}` read less than its {called}, which lets it {what}: what it needs depends on its \
+                     configuration",
+                    spec.plugin.name
+                ),
+            });
+        }
+    }
     remarks
 }
 

@@ -131,6 +131,39 @@ fn apart(rule: &RuleFields) -> Vec<Vec<RuleFields>> {
     apart.into_values().collect()
 }
 
+/// Returns what another grant of the component lets it read, and this one only in part, as far as their fields show: whether it
+/// reads there depends on its configuration.
+pub fn narrowed_beside(
+    granted: &Capabilities,
+    other: &Capabilities,
+    imported: &Functions,
+) -> Vec<Lacking> {
+    let of_capability = |(capability, functions): (Capability, Vec<String>)| {
+        let own: Vec<RuleFields> = rules_of(granted, capability)
+            .iter()
+            .flat_map(RuleFields::split)
+            .collect();
+        let others = rules_of(other, capability);
+        let others = others.iter().filter(|rule| is_for_any(rule, &functions));
+        let parts: BTreeSet<RuleFields> = others
+            .flat_map(|rule| read_of(rule.clone()).split())
+            .collect();
+        let is_narrowed = |part: &RuleFields| {
+            own.iter().any(|own| meets(own, part)) && !own.iter().any(|own| own.covers(part))
+        };
+        let narrowed = merge(parts.into_iter().filter(is_narrowed).collect());
+        (!narrowed.is_empty()).then_some(Lacking {
+            capability,
+            functions,
+            reads: Reads::Rules(narrowed),
+        })
+    };
+    reading(imported)
+        .into_iter()
+        .filter_map(of_capability)
+        .collect()
+}
+
 /// Those of these reads of which a grant has nothing, although it lets the component change what is read there.
 fn unseen(parts: &[RuleFields], own: &[RuleFields], named: &BTreeSet<String>) -> Vec<RuleFields> {
     let changed: Vec<RuleFields> = own.iter().filter(|own| changes(own)).map(seen).collect();
@@ -457,6 +490,21 @@ mod tests {
             lacks("", r#""net.ipv4.ip_forward""#),
             [r#"{"keys":["net.ipv6.conf.*.accept_ra"],"namespace":"host","verbs":["read"]}"#]
         );
+    }
+
+    #[test]
+    fn a_narrower_read_is_told_from_a_missing_one() {
+        let other = rules(r#"{"route": [{"namespace": "container", "verbs": ["read"]}]}"#);
+        let imported = imported(&[(Capability::Route, &["add", "list"])]);
+        let narrowed = |rule: &str| {
+            let granted = rules(&format!(r#"{{"route": [{rule}]}}"#));
+            narrowed_beside(&granted, &other, &imported).len()
+        };
+        let own = r#"{"namespace": "container", "links": ["{ifname}"], "verbs": ["read"]}"#;
+        assert_eq!(narrowed(own), 1);
+        assert_eq!(narrowed(r#"{"verbs": ["read"]}"#), 0);
+        // That is missing.
+        assert_eq!(narrowed(r#"{"namespace": "host", "verbs": ["read"]}"#), 0);
     }
 
     #[test]
