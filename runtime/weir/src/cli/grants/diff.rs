@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 use weir_files::Paths;
-use weir_grant::pattern::is_glob;
+use weir_grant::pattern::{is_glob, network_covers};
 use weir_grant::{Capability, Document};
 use weir_sandbox::{Sandbox, parse_grant, shipped_grant};
 
@@ -228,7 +228,11 @@ fn print_networks(title: &str, other: &str, networks: &[Networks]) {
     for Networks { glob, other_covers } in networks {
         say!("  * {}", networks_of(glob));
         for covered in other_covers {
-            say!("    {other}: {}", networks_of(covered));
+            if network_covers(glob, covered) {
+                say!("    {other}: {}", networks_of(covered));
+            } else {
+                say!("    {other}: those that `{covered}` matches as well");
+            }
         }
     }
 }
