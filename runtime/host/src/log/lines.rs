@@ -18,6 +18,15 @@ pub struct Log {
     bytes_left: u64,
     dropped: u64,
     panic: Option<String>,
+    last: Option<Written>,
+}
+
+/// A line of the plugin that was written, and how often it came again since.
+struct Written {
+    level: &'static str,
+    message: String,
+    fields: Vec<(String, String)>,
+    repeated: u64,
 }
 
 /// The most characters of a panic's message that are kept.
@@ -32,6 +41,9 @@ struct Line<'a> {
     message: &'a str,
     #[serde(skip_serializing_if = "Map::is_empty")]
     fields: Map<String, Value>,
+    /// How often the same line came again before the next one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeated: Option<u64>,
 }
 
 impl Log {
@@ -45,6 +57,7 @@ impl Log {
             bytes_left: bytes,
             dropped: 0,
             panic: None,
+            last: None,
         }
     }
 
@@ -58,11 +71,37 @@ impl Log {
         self.panic.as_deref()
     }
 
-    /// Writes a line of the plugin, or counts it if it exceeds the limit.
+    /// Writes a line of the plugin, or counts it if it exceeds the limit, or is the same as the one before.
     pub fn write(&mut self, level: &'static str, message: &str, fields: &[(String, String)]) {
-        let line = self.line(level, message, fields);
+        let is_same = |last: &&mut Written| {
+            last.level == level && last.message == message && last.fields == fields
+        };
+        if let Some(last) = self.last.as_mut().filter(is_same) {
+            last.repeated += 1;
+            return;
+        }
+        self.write_repeated();
+        let line = self.line(level, message, fields, None);
         if !self.append_within_limit(&line) {
             self.dropped += 1;
+            return;
+        }
+        self.last = Some(Written {
+            level,
+            message: message.to_owned(),
+            fields: fields.to_vec(),
+            repeated: 0,
+        });
+    }
+
+    /// Writes the last line again, with how often it came, if it did.
+    fn write_repeated(&mut self) {
+        let Some(last) = self.last.take().filter(|last| last.repeated > 0) else {
+            return;
+        };
+        let line = self.line(last.level, &last.message, &last.fields, Some(last.repeated));
+        if !self.append_within_limit(&line) {
+            self.dropped += last.repeated;
         }
     }
 
@@ -70,7 +109,8 @@ impl Log {
     /// ones are written.
     pub fn write_printed(&mut self, text: &str) {
         const LEVEL: &str = "info";
-        let whole = self.line(LEVEL, text, &[]);
+        self.write_repeated();
+        let whole = self.line(LEVEL, text, &[], None);
         if !self.append_within_limit(&whole) {
             text.lines().for_each(|line| self.write(LEVEL, line, &[]));
         }
@@ -88,12 +128,14 @@ impl Log {
 
     /// Writes a line of the host, whatever the plugin has written.
     pub fn note(&mut self, level: &'static str, message: &str) {
-        let line = self.line(level, message, &[]);
+        self.write_repeated();
+        let line = self.line(level, message, &[], None);
         self.append(&line);
     }
 
-    /// Notes how many lines were dropped, if any.
+    /// Writes what is left to write: how often the last line came, and how many lines were dropped.
     pub fn close(&mut self) {
+        self.write_repeated();
         if self.dropped > 0 {
             let dropped = format!("{} lines exceeded the grant's `limits.log`", self.dropped);
             self.note("warn", &dropped);
@@ -101,7 +143,13 @@ impl Log {
         }
     }
 
-    fn line(&self, level: &'static str, message: &str, fields: &[(String, String)]) -> Vec<u8> {
+    fn line(
+        &self,
+        level: &'static str,
+        message: &str,
+        fields: &[(String, String)],
+        repeated: Option<u64>,
+    ) -> Vec<u8> {
         let line = Line {
             time: humantime::format_rfc3339_micros(SystemTime::now()).to_string(),
             level,
@@ -111,6 +159,7 @@ impl Log {
                 .iter()
                 .map(|(key, value)| (printable(key), printable(value).into()))
                 .collect(),
+            repeated,
         };
         let mut bytes = serde_json::to_vec(&line).expect("texts are JSON");
         bytes.push(b'\n');
@@ -138,5 +187,44 @@ pub fn printable(text: &str) -> String {
         text.chars().map(escape).collect()
     } else {
         text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_line_that_comes_again_is_counted() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("weir.log");
+        let mut log = Log::new(path.clone(), serde_json::json!({}), 1024);
+        for _ in 0..1000 {
+            log.write("info", "the same", &[]);
+        }
+        log.write("warn", "the same", &[]);
+        log.write("info", "another", &[("key".to_owned(), "value".to_owned())]);
+        log.close();
+        let written = fs::read_to_string(path).expect("a log");
+        let lines: Vec<Value> = written
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect();
+        let shown: Vec<(&str, &str, Option<u64>)> = lines
+            .iter()
+            .map(|line| {
+                let text = |key: &str| line[key].as_str().expect("text");
+                (text("level"), text("message"), line["repeated"].as_u64())
+            })
+            .collect();
+        let expected = [
+            ("info", "the same", None),
+            ("info", "the same", Some(999)),
+            ("warn", "the same", None),
+            ("info", "another", None),
+        ];
+        assert_eq!(shown, expected);
     }
 }

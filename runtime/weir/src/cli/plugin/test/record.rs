@@ -19,6 +19,9 @@ pub struct Line {
     message: String,
     #[serde(default)]
     fields: Map<String, Value>,
+    /// How often the line before came again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    repeated: Option<u64>,
 }
 
 /// Returns a record in one line, with the plugin's name if it is not `plugin`'s.
@@ -53,6 +56,9 @@ impl Line {
 
     /// Returns a sentence for each line of the message; the last has the fields.
     pub fn sentences(&self) -> Vec<String> {
+        if let Some(times) = self.repeated.filter(|times| *times > 1) {
+            return vec![format!("log     {}: … {times} more", self.level)];
+        }
         let lines = unescaped_lines(&self.message);
         let mut sentences: Vec<String> = lines
             .map(|line| format!("log     {}: {line}", self.level))
