@@ -105,7 +105,7 @@ fn the_page_has_the_warnings_of_their_grants() -> Result<()> {
     assert_contains(
         &everything,
         &[
-            "What their grants allow that they should not",
+            "Warnings about their grants",
             "it may set every parameter below",
             // And the rule in words beside its YAML.
             "set every parameter below net., on the host",

@@ -12,6 +12,8 @@ pub struct Count {
     pub denied: u64,
     pub refused: u64,
     pub undone: u64,
+    /// Changes that people made: plugins added or removed, grants changed. No rule allowed them.
+    pub changes: u64,
     /// How many of the allowed and undone operations the kernel answered with an error.
     pub failed: u64,
     /// Time in the kernel. An IPAM plugin's is also counted for the plugin that ran it.
@@ -23,6 +25,7 @@ pub struct Count {
 impl Count {
     pub fn add(&mut self, record: &Record) {
         match record.verdict {
+            Verdict::Allowed if record.is_event() => self.changes += 1,
             Verdict::Allowed => self.allowed += 1,
             Verdict::Denied => self.denied += 1,
             Verdict::Refused => self.refused += 1,
@@ -35,6 +38,11 @@ impl Count {
     }
 
     pub fn records(&self) -> u64 {
+        self.changes + self.operations()
+    }
+
+    /// What plugins did, or tried to.
+    pub fn operations(&self) -> u64 {
         self.allowed + self.denied + self.refused + self.undone
     }
 }

@@ -45,6 +45,10 @@ fn print_text(summary: &Summary<'_>) {
         number(count.undone),
         number(count.failed)
     );
+    if count.changes > 0 {
+        let changes = counted(count.changes, "change");
+        print_line!("{changes} of plugins and grants by people");
+    }
     if let Some(warning) = not_records(unreadable) {
         print_line!("{warning}");
     }
@@ -76,10 +80,14 @@ fn print_plugin(name: &str, plugin: &PluginTally) {
         titles.map(str::to_owned),
         ["time", "first", "last"].map(str::to_owned),
     );
-    for (capability, count) in &plugin.capabilities {
+    let capabilities = plugin.capabilities.iter();
+    let used: Vec<_> = capabilities
+        .filter(|(_, count)| count.operations() > 0)
+        .collect();
+    for (capability, count) in &used {
         print_count(capability, count);
     }
-    if plugin.capabilities.len() > 1 {
+    if used.len() > 1 {
         print_count("together", &plugin.count);
     }
     print_acts(plugin);

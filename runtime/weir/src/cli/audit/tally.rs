@@ -95,7 +95,9 @@ impl Tally {
     pub fn add(&mut self, record: &Record) {
         self.count.add(record);
         self.attachments.add(record);
-        self.timeline.add(record.time, record.verdict);
+        if !(record.is_event() && record.verdict == Verdict::Allowed) {
+            self.timeline.add(record.time, record.verdict);
+        }
         self.changes.add(record);
         let plugin = self.plugins.entry(record.subject.plugin.clone());
         plugin.or_default().add(record);

@@ -123,7 +123,7 @@ pub fn warnings(plugins: &[Plugin<'_>], node: &KnownNode) -> Markup {
     html! {
         @if !warned.is_empty() {
             section.warnings {
-                h2 { "What their grants allow that they should not" }
+                h2 { "Warnings about their grants" }
                 p.caption { "The warnings of " code { "weir grants check" } "." }
                 @for (plugin, origin, remarks) in &warned {
                     h3 { "Plugin " b { (printable(plugin)) } ", " span.path { (printable(origin)) } }
