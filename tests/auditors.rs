@@ -554,6 +554,11 @@ fn leases_of_no_attachment_are_marked() -> Result<()> {
     );
     let text = node.stdout(&["net", "attachments", "--address", "10.61.9.200"], 0)?;
     assert_contains(&text, &["LEASE OF NO ATTACHMENT", "gone", "pods"]);
+    // The attachment's own, although its result does not have the address.
+    let leased = attachments(&node, &["--address", "10.61.9.202"], 0)?;
+    assert_eq!(ids(&leased), ["web-1"], "{leased:#?}");
+    let shown = leased[0]["addresses"].as_array().context("addresses")?;
+    assert_eq!(shown.last(), Some(&json!("10.61.9.202")));
     Ok(())
 }
 

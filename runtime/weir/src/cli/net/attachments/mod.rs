@@ -160,6 +160,20 @@ fn shortened(container_id: &str) -> String {
     container_id.chars().take(SHORT_ID).collect()
 }
 
+/// Adds to attachments what is leased to them and not in their results.
+fn note_leased(attachments: &mut [Shown], leases: &[Lease]) {
+    for one in attachments {
+        let own = leases
+            .iter()
+            .filter(|lease| lease.is_of(&one.container_id, one.interface.as_deref()));
+        for lease in own.filter(|lease| lease.is_still_there()) {
+            if !one.addresses.iter().any(|known| known.is(lease.address)) {
+                one.addresses.push(Address::OfLease(lease.address));
+            }
+        }
+    }
+}
+
 /// Notes which ports another attachment has mapped later: of several, the last one gets the packets.
 fn note_taken(all: &mut [Shown]) {
     let mapped: Vec<(HostPort, Option<SystemTime>, String)> = all
@@ -210,6 +224,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer> {
         .filter(|lease| !is_known(lease) && lease.is_still_there())
         .map(of_lease)
         .collect();
+    note_leased(&mut shown, &found);
     shown.extend(stale);
     note_taken(&mut shown);
     shown.retain(|one| arguments.passes(one));
