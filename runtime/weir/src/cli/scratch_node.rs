@@ -49,6 +49,7 @@ impl ScratchNode {
 
     /// A node in the present namespaces.
     fn empty() -> Result<Self> {
+        reset_parameters();
         let node = Self {
             root: make_directory()?,
         };
@@ -86,6 +87,7 @@ impl ScratchNode {
         let place = netns.clone();
         in_thread(move || {
             unshare(CloneFlags::CLONE_NEWNET).context("make a network namespace")?;
+            reset_parameters();
             let (own, none) = (Some("/proc/thread-self/ns/net"), None::<&str>);
             mount(own, &place, none, MsFlags::MS_BIND, none).context("mount the namespace")
         })?;
@@ -136,6 +138,36 @@ impl Container {
     /// Returns the names of the links inside, sorted.
     pub fn links(&self) -> Result<Vec<String>> {
         self.enter(link_names)
+    }
+}
+
+/// Parameters of IPv4 that a new network namespace has from the machine's first one, and the values that the kernel begins with.
+/// `forwarding` comes first: to change it sets others.
+const PARAMETERS: [(&str, &str); 14] = [
+    ("forwarding", "0"),
+    ("accept_local", "0"),
+    ("accept_redirects", "1"),
+    ("arp_accept", "0"),
+    ("arp_announce", "0"),
+    ("arp_filter", "0"),
+    ("arp_ignore", "0"),
+    ("arp_notify", "0"),
+    ("log_martians", "0"),
+    ("promote_secondaries", "0"),
+    ("proxy_arp", "0"),
+    ("route_localnet", "0"),
+    ("rp_filter", "0"),
+    ("send_redirects", "1"),
+];
+
+/// Makes the parameters of the calling thread's namespace those of a machine that nobody has configured, so that a plugin does the
+/// same on every machine. Where `/proc/sys` cannot be written, they stay this machine's.
+fn reset_parameters() {
+    for (parameter, value) in PARAMETERS {
+        for interface in ["all", "default"] {
+            let file = format!("/proc/sys/net/ipv4/conf/{interface}/{parameter}");
+            let _ = fs::write(file, value);
+        }
     }
 }
 
