@@ -403,6 +403,30 @@ fn a_loop_is_printed_once() -> Result<()> {
     Ok(())
 }
 
+/// Of a built-in plugin, the file that stands for its shipped grant is named.
+#[test]
+fn what_would_allow_a_denial_belongs_into_the_file_that_was_given() -> Result<()> {
+    let case = Case::create(&after_ptp("labels", json!({})))?;
+    case.grant("ptp", "{}")?;
+    let ptp = case.config.with_file_name("ptp.yaml");
+    fs::rename(case.config.with_file_name("grant.yaml"), &ptp)?;
+    case.grant("labels", "{}")?;
+    let own = case.config.with_file_name("grant.yaml");
+    let words = ["--grant", path(&own)?, "--grant", path(&ptp)?];
+    let report = case.run("labels", &words, 3);
+    let steps = report["steps"].as_array().expect("steps").iter();
+    let denied = steps.filter_map(|step| step["would_allow"].as_array());
+    let mut files: Vec<String> = denied
+        .flatten()
+        .map(|hint| hint["file"].to_string())
+        .collect();
+    files.sort();
+    files.dedup();
+    let given = [path(&own)?, path(&ptp)?].map(|file| json!(file).to_string());
+    assert_eq!(files, given);
+    Ok(())
+}
+
 /// Property: each denial comes with what would allow it. Who adds that to the grant, again and again, gets one under which the
 /// plugin runs.
 #[test]

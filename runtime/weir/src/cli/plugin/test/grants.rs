@@ -1,5 +1,6 @@
 //! The grants of a test: the component's, and those of the built-in plugins beside it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -90,9 +91,18 @@ impl Grants {
         self.own()?.file.as_deref()
     }
 
-    /// Returns the file in which the component's grant is, or would be.
-    pub fn place(&self) -> &Path {
-        self.file().unwrap_or(&self.beside)
+    /// Returns the files of the grants by plugin, and that in which the component's is, or would be.
+    pub fn files(&self) -> BTreeMap<String, PathBuf> {
+        let given = self.given.iter();
+        let mut files: BTreeMap<String, PathBuf> = given
+            .filter_map(|given| {
+                let plugin = given.document.spec.plugin.name.clone();
+                Some((plugin, given.file.clone()?))
+            })
+            .collect();
+        let own = files.entry(self.plugin.clone());
+        own.or_insert_with(|| self.beside.clone());
+        files
     }
 
     /// Returns the limits of the component's grant.

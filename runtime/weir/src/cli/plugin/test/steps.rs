@@ -87,11 +87,7 @@ pub fn run(plan: &Plan, node: &ScratchNode, component: &Inspection) -> Result<Ra
     let mut scene = Scene::of(node, &container)?;
     let before = scene.state.clone();
     let (mut steps, attached) = run_in(&sandbox, plan, &mut scene)?;
-    let in_force = InForce::of_node(
-        sandbox.paths(),
-        &plan.plugin,
-        plan.grants.place().to_owned(),
-    )?;
+    let in_force = InForce::of_node(sandbox.paths(), plan.grants.files())?;
     for step in &mut steps {
         step.note_grants(&in_force);
     }
@@ -256,11 +252,11 @@ impl Step {
         denied.count()
     }
 
-    /// Notes what would allow the denied operations, and names the author's grant in the error.
+    /// Notes what would allow the denied operations, and names the author's files in the error.
     pub fn note_grants(&mut self, grants: &InForce) {
         self.would_allow = grants.would_allow(&self.operations);
         if let Some(error) = &mut self.error {
-            error.details = grants.name_file(&error.details);
+            error.details = grants.name_files(&error.details);
         }
     }
 

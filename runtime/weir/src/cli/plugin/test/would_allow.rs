@@ -1,6 +1,6 @@
 //! What would allow a denied operation: the rules, and the file where they belong.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -21,7 +21,7 @@ use crate::cli::record::{Record, Verdict};
 pub struct WouldAllow {
     /// Its index among the step's operations, the first of those that are the same.
     pub operation: usize,
-    /// The file of the grant that lacks the rules; none for a built-in plugin that runs under its shipped grant.
+    /// The author's file of the grant that lacks the rules; none for a built-in plugin that runs under its shipped grant.
     file: Option<PathBuf>,
     /// The rules that the grant lacks.
     rules: Vec<LackingRule>,
@@ -30,34 +30,33 @@ pub struct WouldAllow {
     without_rule: Vec<WithoutRule>,
 }
 
-/// The grants of a test in force, and the file of the tested plugin's.
+/// The grants of a test in force, and the author's files of them.
 pub struct InForce {
     all: Vec<Loaded>,
-    plugin: String,
-    file: PathBuf,
-    /// The file of its copy, which is in force.
-    copy: String,
+    /// By plugin.
+    files: BTreeMap<String, PathBuf>,
+    grants: PathBuf,
 }
 
 impl InForce {
-    /// Returns those on the node, where the grant of `plugin` stands for `file`.
-    pub fn of_node(paths: &Paths, plugin: &str, file: PathBuf) -> Result<Self> {
+    /// Returns those on the node, where the grants of these plugins stand for files.
+    pub fn of_node(paths: &Paths, files: BTreeMap<String, PathBuf>) -> Result<Self> {
         let all = survey_grants(paths).map_err(show)?;
         Ok(Self {
             all: all.into_iter().flatten().collect(),
-            plugin: plugin.to_owned(),
-            file,
-            copy: paths
-                .grants()
-                .join(format!("{plugin}.yaml"))
-                .display()
-                .to_string(),
+            files,
+            grants: paths.grants(),
         })
     }
 
-    /// Returns an error's text with the author's file in the place of its copy.
-    pub fn name_file(&self, text: &str) -> String {
-        text.replace(&self.copy, &self.file.display().to_string())
+    /// Returns an error's text with the author's files in the place of their copies.
+    pub fn name_files(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (plugin, file) in &self.files {
+            let copy = self.grants.join(format!("{plugin}.yaml"));
+            text = text.replace(&copy.display().to_string(), &file.display().to_string());
+        }
+        text
     }
 
     /// Returns what would allow each denied operation.
@@ -88,7 +87,7 @@ impl InForce {
         };
         Some(WouldAllow {
             operation: index,
-            file: (record.subject.plugin == self.plugin).then(|| self.file.clone()),
+            file: self.files.get(&record.subject.plugin).cloned(),
             rules,
             without_rule,
         })
