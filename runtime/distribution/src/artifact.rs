@@ -125,7 +125,7 @@ impl Artifact {
         if manifest_bytes.len() as u64 > MOST_METADATA {
             return Err(Error::NotAPlugin {
                 what: "its manifest is larger than a registry takes",
-                why: format!("annotations and grant make {} bytes", manifest_bytes.len()),
+                why: format!("annotations and grant make {} bytes", manifest_bytes.len()).into(),
             });
         }
         Ok(Self {
@@ -163,7 +163,8 @@ impl Artifact {
                 "it states the capabilities `{}`, and the component imports `{}`",
                 words(&stated),
                 words(&imported)
-            ),
+            )
+            .into(),
         })
     }
 

@@ -118,8 +118,8 @@ pub(crate) fn token(url: &Uri, answer: &[u8]) -> Result<HeaderValue> {
         access_token: Option<String>,
     }
     let broken = |why: &str| Error::Protocol {
-        url: without_query(url),
-        why: why.to_owned(),
+        url: without_query(url).into(),
+        why: why.into(),
     };
     let read: Token = serde_json::from_slice(answer)
         .map_err(|_| broken("the answer of its token server is not JSON with a `token`"))?;

@@ -19,8 +19,8 @@ impl Blocking {
     pub(crate) fn new(host: &str, limits: Limits) -> Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|e| Error::Unreachable {
-            host: host.to_owned(),
-            why: e.to_string(),
+            host: host.into(),
+            why: e.to_string().into(),
         })?;
         Ok(Self {
             runtime: Some(runtime),

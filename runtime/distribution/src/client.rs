@@ -123,8 +123,8 @@ impl Client {
             url = self.location(&answer)?;
         }
         Err(Error::Redirect {
-            url: without_query(&call.url),
-            to: without_query(&url),
+            url: without_query(&call.url).into(),
+            to: without_query(&url).into(),
             why: "that is the sixth redirect of one request",
         })
     }
@@ -142,8 +142,8 @@ impl Client {
             (target.scheme().is_some() && target.authority().is_some()).then_some(target)
         });
         let target = target.ok_or_else(|| Error::Protocol {
-            url: without_query(from),
-            why: "it answers without a `Location` that is a URL".to_owned(),
+            url: without_query(from).into(),
+            why: "it answers without a `Location` that is a URL".into(),
         })?;
         self.check_server(from, &target)?;
         Ok(target)
@@ -152,8 +152,8 @@ impl Client {
     /// Errors: a server without TLS, where the user did not allow that, or after one with TLS.
     pub(crate) fn check_server(&self, from: &Uri, target: &Uri) -> Result<()> {
         let refused = |why| Error::Redirect {
-            url: without_query(from),
-            to: without_query(target),
+            url: without_query(from).into(),
+            to: without_query(target).into(),
             why,
         };
         if target.scheme() == Some(&Scheme::HTTPS) {
@@ -175,9 +175,9 @@ impl Client {
 /// The error of an answer that is not the expected one.
 pub(crate) async fn status(answer: Answer) -> Error {
     Error::Status {
-        url: without_query(&answer.url),
+        url: without_query(&answer.url).into(),
         status: answer.head.status,
-        said: explanation(answer).await,
+        said: explanation(answer).await.into(),
     }
 }
 

@@ -85,6 +85,6 @@ fn capability(import: &str) -> Option<Capability> {
 fn wrong(why: &str) -> Error {
     Error::NotAPlugin {
         what: "its configuration is not that of a plugin",
-        why: why.to_owned(),
+        why: why.into(),
     }
 }

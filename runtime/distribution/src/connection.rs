@@ -94,7 +94,7 @@ impl Answer {
         while let Some(part) = self.next().await? {
             if (bytes.len() + part.len()) as u64 > limit {
                 return Err(Error::TooLong {
-                    url: self.url.to_string(),
+                    url: self.url.to_string().into(),
                     what,
                     limit,
                 });
@@ -128,7 +128,7 @@ fn host_of(url: &Uri) -> String {
 
 fn slow(url: &Uri, limit: Duration) -> Error {
     Error::Slow {
-        host: host_of(url),
+        host: host_of(url).into(),
         limit,
     }
 }
@@ -140,7 +140,7 @@ fn unreachable(url: &Uri, error: &dyn StdError) -> Error {
         reason = source;
     }
     Error::Unreachable {
-        host: host_of(url),
-        why: reason.to_string(),
+        host: host_of(url).into(),
+        why: reason.to_string().into(),
     }
 }

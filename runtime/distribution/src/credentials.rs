@@ -76,9 +76,9 @@ impl Credentials {
         let shown = file.display().to_string();
         let host = reference.registry();
         let failed = |why: String| Error::Credentials {
-            from: shown.clone(),
-            host: host.to_owned(),
-            why,
+            from: shown.clone().into(),
+            host: host.into(),
+            why: why.into(),
         };
         let text = fs::read(&file).map_err(|e| failed(e.to_string()))?;
         let config = if is_own {

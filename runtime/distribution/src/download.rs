@@ -45,8 +45,8 @@ pub fn download(url: &str, options: &Options) -> Result<Download> {
 
 fn wrong(url: &str, why: impl ToString) -> Error {
     Error::Url {
-        url: url.to_owned(),
-        why: why.to_string(),
+        url: url.into(),
+        why: why.to_string().into(),
     }
 }
 
@@ -111,8 +111,8 @@ async fn receive(answer: Answer, what: &'static str, limit: u64) -> Result<Optio
         let coding = coding.to_str().unwrap_or_default();
         let why = format!("the answer is encoded as `{coding}`; weir asked for no encoding");
         return Err(Error::Protocol {
-            url: shown(&answer),
-            why,
+            url: shown(&answer).into(),
+            why: why.into(),
         });
     }
     let stated = headers

@@ -1,14 +1,46 @@
 //! Why an artifact was not moved.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use http::StatusCode;
 use weir_grant::document::Digest;
+use weir_grant::text::printable;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A text of a server or a file, in which nothing controls a terminal or ends a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text(String);
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self(printable(text))
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
 
 /// Why an artifact was not moved. Each says where, why, and what to do; the caller says what failed.
 #[derive(Debug, thiserror::Error)]
@@ -17,21 +49,21 @@ pub enum Error {
         "`{text}` does not name an artifact: {why}; expected REGISTRY/NAME:TAG or REGISTRY/NAME@sha256:…, such as \
          `registry.example.com/plugins/labels:1.2.0`"
     )]
-    Reference { text: String, why: String },
+    Reference { text: Text, why: Text },
     #[error(
         "server `{host}` cannot be reached: {why}; check the name and the network, give --ca-file for one with an \
          authority of its own, and --plain-http for one without TLS"
     )]
-    Unreachable { host: String, why: String },
+    Unreachable { host: Text, why: Text },
     #[error("server `{host}` did not answer within {}; try again, or give a longer --timeout", seconds(*.limit))]
-    Slow { host: String, limit: Duration },
+    Slow { host: Text, limit: Duration },
     #[error("not done within {}, the limit for the whole transfer; give a longer --timeout", seconds(*.limit))]
     Deadline { limit: Duration },
     #[error(
         "`{url}` ended the download of {digest} after {received} of {size} bytes, {attempts} times; try again later"
     )]
     Truncated {
-        url: String,
+        url: Text,
         digest: Digest,
         received: u64,
         size: u64,
@@ -41,53 +73,49 @@ pub enum Error {
         "`{url}` answers with more than {limit} bytes, the most for {what}: the server is not to be trusted"
     )]
     TooLong {
-        url: String,
+        url: Text,
         what: &'static str,
         limit: u64,
     },
     #[error("`{url}` answers {status}{}", saying(.said))]
     Status {
-        url: String,
+        url: Text,
         status: StatusCode,
-        said: String,
+        said: Text,
     },
     #[error("`{url}` breaks the protocol: {why}")]
-    Protocol { url: String, why: String },
+    Protocol { url: Text, why: Text },
     #[error("`{url}` cannot be downloaded: {why}")]
-    Url { url: String, why: String },
+    Url { url: Text, why: Text },
     #[error("`{url}` redirects to `{to}`: {why}")]
     Redirect {
-        url: String,
-        to: String,
+        url: Text,
+        to: Text,
         why: &'static str,
     },
     #[error(
         "registry `{host}` wants credentials: {had}; `docker login {host}` stores some, or give --credentials FILE"
     )]
-    Unauthorized { host: String, had: String },
+    Unauthorized { host: Text, had: Text },
     #[error("registry `{host}` does not allow {action} `{repository}`: {had}{}", saying(.said))]
     Forbidden {
-        host: String,
-        repository: String,
+        host: Text,
+        repository: Text,
         action: &'static str,
-        had: String,
-        said: String,
+        had: Text,
+        said: Text,
     },
     #[error("registry `{host}` has no `{name}`: check the name and the tag")]
-    Missing { host: String, name: String },
+    Missing { host: Text, name: Text },
     #[error("the credentials of `{from}` for registry `{host}` cannot be used: {why}")]
-    Credentials {
-        from: String,
-        host: String,
-        why: String,
-    },
+    Credentials { from: Text, host: Text, why: Text },
     #[error("the authorities in `{}` cannot be used: {why}; expected certificates as PEM", .file.display())]
-    Authorities { file: PathBuf, why: String },
+    Authorities { file: PathBuf, why: Text },
     #[error(
         "{what} has digest {found} instead of {expected}: it was changed or damaged, and nothing of it is kept"
     )]
     Digest {
-        what: String,
+        what: Text,
         expected: Digest,
         found: Digest,
     },
@@ -95,7 +123,7 @@ pub enum Error {
         "{what} has {found} bytes instead of the {expected} that its descriptor states, and nothing of it is kept"
     )]
     Size {
-        what: String,
+        what: Text,
         expected: u64,
         found: u64,
     },
@@ -106,7 +134,7 @@ pub enum Error {
     )]
     TooLarge { size: u64, limit: u64 },
     #[error("{what}: {why}")]
-    NotAPlugin { what: &'static str, why: String },
+    NotAPlugin { what: &'static str, why: Text },
     #[error(
         "it is an index, which names {} and is itself no plugin; give the digest of one manifest: REGISTRY/NAME@DIGEST",
         listed(.manifests)
@@ -116,10 +144,10 @@ pub enum Error {
     File {
         path: PathBuf,
         done: &'static str,
-        why: String,
+        why: Text,
     },
     #[error("`{}` is not an image layout that weir reads: {why}", .path.display())]
-    Layout { path: PathBuf, why: String },
+    Layout { path: PathBuf, why: Text },
 }
 
 impl Error {
@@ -128,7 +156,7 @@ impl Error {
         Self::File {
             path: path.to_owned(),
             done,
-            why: why.to_string(),
+            why: why.to_string().into(),
         }
     }
 }
@@ -152,5 +180,22 @@ fn listed(manifests: &[String]) -> String {
     if manifests.is_empty() {
         return "nothing".to_owned();
     }
-    manifests.join(", ")
+    printable(&manifests.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_servers_text_stays_in_its_line() {
+        let error = Error::Protocol {
+            url: "http://127.0.0.1/v2/".into(),
+            why: "no\nweir: plugin labels is installed\r\x1b[2K".into(),
+        };
+        assert_eq!(
+            error.to_string(),
+            "`http://127.0.0.1/v2/` breaks the protocol: no\\nweir: plugin labels is installed\\r\\u{1b}[2K"
+        );
+    }
 }

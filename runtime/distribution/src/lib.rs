@@ -71,7 +71,7 @@ pub use config::{Config, Interface};
 pub use connection::Limits;
 pub use credentials::Source as CredentialSource;
 pub use download::{Download, download};
-pub use error::{Error, Result};
+pub use error::{Error, Result, Text};
 pub use layout::{load, save};
 pub use manifest::{BUNDLE, Descriptor, Manifest, digest};
 pub use options::Options;

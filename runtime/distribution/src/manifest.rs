@@ -59,7 +59,7 @@ impl Descriptor {
         let found = bytes.len() as u64;
         if found != self.size {
             return Err(Error::Size {
-                what: what.to_owned(),
+                what: what.into(),
                 expected: self.size,
                 found,
             });
@@ -73,7 +73,7 @@ pub(crate) fn check_digest(what: &str, expected: &Digest, bytes: &[u8]) -> Resul
     let found = digest(bytes);
     if found != *expected {
         return Err(Error::Digest {
-            what: what.to_owned(),
+            what: what.into(),
             expected: expected.clone(),
             found,
         });
@@ -238,6 +238,6 @@ const MOST_NAMED: usize = 8;
 fn wrong(why: &str) -> Error {
     Error::NotAPlugin {
         what: "its manifest is not that of a plugin",
-        why: why.to_owned(),
+        why: why.into(),
     }
 }

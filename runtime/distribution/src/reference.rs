@@ -100,8 +100,8 @@ impl FromStr for Reference {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         parse(text).map_err(|why| Error::Reference {
-            text: text.to_owned(),
-            why,
+            text: text.into(),
+            why: why.into(),
         })
     }
 }

@@ -56,8 +56,8 @@ impl Registry {
     pub fn push(&self, artifact: &Artifact) -> Result<Digest> {
         let Version::Tag(_) = self.reference.version() else {
             return Err(Error::Reference {
-                text: self.reference.to_string(),
-                why: "an artifact is pushed under a tag, and its digest follows".to_owned(),
+                text: self.reference.to_string().into(),
+                why: "an artifact is pushed under a tag, and its digest follows".into(),
             });
         };
         self.run(Action::Push, async |session| {
@@ -149,8 +149,8 @@ pub(crate) async fn upload(session: &Session, descriptor: &Descriptor, bytes: &[
     let location = session.location(&answer)?;
     let url = with_parameter(&location, "digest", &digest.to_string());
     let url = url.ok_or_else(|| Error::Protocol {
-        url: shown(&answer),
-        why: "its `Location` for the upload is not a URL".to_owned(),
+        url: shown(&answer).into(),
+        why: "its `Location` for the upload is not a URL".into(),
     })?;
     let body = Bytes::copy_from_slice(bytes);
     let put = Call::new(Method::PUT, url).sending("application/octet-stream", body);
@@ -170,8 +170,8 @@ async fn describe(session: &Session, reference: &Reference) -> Result<Descriptio
         StatusCode::OK => {}
         StatusCode::NOT_FOUND => {
             return Err(Error::Missing {
-                host: reference.registry().to_owned(),
-                name: reference.to_string(),
+                host: reference.registry().into(),
+                name: reference.to_string().into(),
             });
         }
         _ => return Err(status(answer).await),
@@ -198,7 +198,7 @@ fn stated(answer: &Answer) -> Option<Digest> {
 fn check_stated(answer: &Answer, expected: &Digest) -> Result<()> {
     match stated(answer) {
         Some(found) if found != *expected => Err(Error::Digest {
-            what: "the manifest that the registry keeps".to_owned(),
+            what: "the manifest that the registry keeps".into(),
             expected: expected.clone(),
             found,
         }),
@@ -224,7 +224,7 @@ pub(crate) async fn blob(
             Err(error) if received.is_empty() && attempt == MOST_ATTEMPTS => return Err(error),
             _ if attempt == MOST_ATTEMPTS => {
                 return Err(Error::Truncated {
-                    url: url.to_string(),
+                    url: url.to_string().into(),
                     digest: descriptor.digest.clone(),
                     received: received.len() as u64,
                     size: descriptor.size,
@@ -252,8 +252,8 @@ async fn part(
         StatusCode::PARTIAL_CONTENT if continues(&answer, received.len()) => {}
         StatusCode::PARTIAL_CONTENT => {
             return Err(Error::Protocol {
-                url: shown(&answer),
-                why: "it continued the download at another offset than requested".to_owned(),
+                url: shown(&answer).into(),
+                why: "it continued the download at another offset than requested".into(),
             });
         }
         _ => return Err(status(answer).await),
@@ -263,7 +263,7 @@ async fn part(
         let found = received.len() as u64;
         if found > descriptor.size {
             return Err(Error::Size {
-                what: what.to_owned(),
+                what: what.into(),
                 expected: descriptor.size,
                 found,
             });

@@ -43,8 +43,8 @@ impl Session {
             .path_and_query("/v2/")
             .build();
         let base = base.map_err(|e| Error::Reference {
-            text: reference.to_string(),
-            why: e.to_string(),
+            text: reference.to_string().into(),
+            why: e.to_string().into(),
         })?;
         Ok(Self {
             client,
@@ -60,8 +60,8 @@ impl Session {
     pub(crate) fn url(&self, path: &str) -> Result<Uri> {
         let path = format!("/v2/{}/{path}", self.reference.repository());
         with_path(&self.base, &path).ok_or_else(|| Error::Protocol {
-            url: self.base.to_string(),
-            why: format!("`{path}` is not a path"),
+            url: self.base.to_string().into(),
+            why: format!("`{path}` is not a path").into(),
         })
     }
 
@@ -81,14 +81,14 @@ impl Session {
         match answer.head.status {
             StatusCode::UNAUTHORIZED if self.is_registry(&answer.url) => Err(self.unauthorized()),
             StatusCode::FORBIDDEN if self.is_registry(&answer.url) => Err(Error::Forbidden {
-                host: self.reference.registry().to_owned(),
-                repository: self.reference.repository().to_owned(),
+                host: self.reference.registry().into(),
+                repository: self.reference.repository().into(),
                 action: match self.action {
                     Action::Pull => "pulling",
                     Action::Push => "pushing to",
                 },
-                had: self.credentials.had(),
-                said: explanation(answer).await,
+                had: self.credentials.had().into(),
+                said: explanation(answer).await.into(),
             }),
             _ => Ok(answer),
         }
@@ -96,8 +96,8 @@ impl Session {
 
     fn unauthorized(&self) -> Error {
         Error::Unauthorized {
-            host: self.reference.registry().to_owned(),
-            had: self.credentials.had(),
+            host: self.reference.registry().into(),
+            had: self.credentials.had().into(),
         }
     }
 
@@ -143,8 +143,8 @@ impl Session {
 
     async fn token(&self, realm: &str, service: Option<&str>) -> Result<HeaderValue> {
         let broken = |why: String| Error::Protocol {
-            url: self.base.to_string(),
-            why,
+            url: self.base.to_string().into(),
+            why: why.into(),
         };
         let server: Option<Uri> = realm.parse().ok();
         let server = server

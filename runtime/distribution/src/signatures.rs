@@ -55,7 +55,7 @@ impl Signature {
     pub(crate) fn bundle_of(bytes: &[u8], artifact: &Digest) -> Result<Descriptor> {
         let wrong = |why: String| Error::NotAPlugin {
             what: "a signature of it is not valid",
-            why,
+            why: why.into(),
         };
         let signature: Self =
             serde_json::from_slice(bytes).map_err(|e| wrong(format!("its manifest: {e}")))?;
@@ -153,7 +153,7 @@ async fn referrers(session: &Session, artifact: &Digest) -> Result<Vec<Referrer>
     if signatures.len() > MOST_SIGNATURES {
         return Err(Error::NotAPlugin {
             what: "its signatures are not looked at",
-            why: format!("it has {}, more than {MOST_SIGNATURES}", signatures.len()),
+            why: format!("it has {}, more than {MOST_SIGNATURES}", signatures.len()).into(),
         });
     }
     Ok(signatures)
@@ -171,8 +171,8 @@ async fn index(session: &Session, path: &str) -> Result<Option<Vec<Referrer>>> {
     let url = shown(&answer);
     let bytes = answer.read("a list of signatures", MOST_METADATA).await?;
     let referrers: Index = serde_json::from_slice(&bytes).map_err(|e| Error::Protocol {
-        url,
-        why: format!("its list of signatures is not valid: {e}"),
+        url: url.into(),
+        why: format!("its list of signatures is not valid: {e}").into(),
     })?;
     Ok(Some(referrers.manifests))
 }

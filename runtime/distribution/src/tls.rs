@@ -44,6 +44,6 @@ fn read(file: &Path) -> Result<RootCertStore> {
 fn unusable(file: &Path, why: String) -> Error {
     Error::Authorities {
         file: file.to_owned(),
-        why,
+        why: why.into(),
     }
 }

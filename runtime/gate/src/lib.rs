@@ -65,5 +65,5 @@ pub use outcome::Outcome;
 pub use permit::Permit;
 pub use refusal::{Denied, Refusal};
 pub use subject::Subject;
-pub use text::{escape, misleads};
+pub use text::escape;
 pub use user::User;

@@ -1,20 +1,8 @@
-//! Characters that make a line look different from its content, and bytes as text.
+//! JSON without characters that make a line look different from its content, and bytes as text.
 
-/// Whether a character controls the terminal, ends a line, is invisible, or changes the direction of the text around it.
-/// Plugins choose texts that are logged, and logs are read in terminals.
-pub fn misleads(c: char) -> bool {
-    if c.is_ascii() {
-        return c.is_ascii_control();
-    }
-    // Unicode's control and format characters, and noncharacters, which HTML does not allow.
-    let is_format = matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
-    let is_none = u32::from(c) & 0xfffe == 0xfffe || matches!(c, '\u{fdd0}'..='\u{fdef}');
-    c.is_control() || is_format || is_none
-}
+use weir_grant::text::misleads;
 
-/// Escapes these characters in JSON, except the ends of its own lines. They can only be in strings.
+/// Escapes characters that [mislead](misleads) in JSON, except the ends of its own lines. They can only be in strings.
 pub fn escape(json: String) -> String {
     let is_escaped = |c: char| c != '\n' && misleads(c);
     // Nearly all records are printable ASCII.

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::text::printable;
+
 /// One mistake: `7:5: unknown key `name`; expected `namespace`, `kinds`, `names` or `verbs`; did you
 /// mean `names`?`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -45,7 +47,8 @@ impl fmt::Display for Diagnostic {
         if let Some(Position { line, column }) = self.position {
             write!(f, "{line}:{column}: ")?;
         }
-        f.write_str(&self.message)
+        // Keys and values are quoted as they are.
+        f.write_str(&printable(&self.message))
     }
 }
 

@@ -102,6 +102,7 @@ pub mod sysctl;
 mod sysctl_key;
 #[cfg(test)]
 mod tests;
+pub mod text;
 pub mod traffic;
 mod verb;
 mod word;

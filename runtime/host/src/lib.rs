@@ -71,7 +71,7 @@ mod view;
 
 pub use ipam::{DENIED, RunIpam, SharedIpam};
 pub use linker::linker;
-pub use log::{Log, printable, shorten_loops, shorten_loops_of};
+pub use log::{Log, shorten_loops, shorten_loops_of};
 pub use state::{Setup, State};
 pub use usage::{MOST_KEPT, Usage};
 pub use view::View;

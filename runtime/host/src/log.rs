@@ -4,7 +4,7 @@ pub(crate) mod lines;
 mod loops;
 
 use super::bindings::weir::cni::log::{Host as Contract, Level};
-pub use lines::{Log, printable};
+pub use lines::Log;
 pub use loops::{shorten_loops, shorten_loops_of};
 
 /// The field of an error that has the message of a panic.

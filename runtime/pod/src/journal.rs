@@ -44,7 +44,7 @@ impl Journal {
         }
         self.log.borrow_mut().note(level.word(), message);
         if self.logging.to_stderr {
-            let shown = weir_host::printable(message);
+            let shown = weir_grant::text::printable(message);
             eprintln!("weir: {}: {shown}", level.word());
         }
     }

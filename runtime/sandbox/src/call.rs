@@ -6,9 +6,10 @@ use std::time::Instant;
 use serde_json::Value;
 use wasmtime::{CallHook, Engine, Store, UpdateDeadline};
 use weir_cni::{AddResult, Command, Error, Version};
+use weir_grant::text::printable;
 use weir_host::bindings::PluginPre;
 use weir_host::bindings::weir::cni::cni;
-use weir_host::{State, convert, printable, shorten_loops_of};
+use weir_host::{State, convert, shorten_loops_of};
 
 use super::codes::unrecorded;
 use super::request::{About, Request};

@@ -55,7 +55,7 @@ pub(super) fn open(from: &Path) -> Result<Contents> {
     let failed = |e: io::Error| Error::file(from, "read", e);
     let wrong = |why: String| Error::Layout {
         path: from.to_owned(),
-        why,
+        why: why.into(),
     };
     let mut options = OpenOptions::new();
     // A pipe without a writer is not waited for.

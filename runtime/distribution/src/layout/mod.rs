@@ -54,7 +54,7 @@ pub fn save(artifact: &Artifact, reference: &Reference, to: &Path) -> Result<()>
 pub fn load(from: &Path) -> Result<Artifact> {
     let wrong = |why: String| Error::Layout {
         path: from.to_owned(),
-        why,
+        why: why.into(),
     };
     if from.is_dir() {
         return read(&mut directory::open(from)?, wrong);

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::text::misleads;
+use weir_grant::text::misleads;
 
 /// The bytes that are kept of arguments, as escaped in the log. What is outside lists is bounded by [`MOST_TEXT`] and
 /// the number of an operation's fields, and is never left out.

@@ -263,7 +263,7 @@ fn nothing_and_too_much() {
     }
     assert_eq!(
         said(format!("{VALID}---\n{VALID}")),
-        "14:1: a second document starts here; expected one grant per file"
+        "14:1: a second document starts here; expected one document per file"
     );
     let large = format!("{VALID}#{}\n", "x".repeat(MOST_BYTES - VALID.len() - 2));
     assert_eq!(large.len(), MOST_BYTES);

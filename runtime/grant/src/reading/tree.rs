@@ -65,7 +65,7 @@ fn syntax(error: &serde_saphyr::Error, text: &str) -> Diagnostic {
             format!("duplicate key `{key}`; expected each key once")
         }
         Error::MultipleDocuments { .. } => {
-            "a second document starts here; expected one grant per file".to_owned()
+            "a second document starts here; expected one document per file".to_owned()
         }
         other => format!("not valid YAML: {}", without_place(other)),
     };

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use weir_files::file_trust;
-use weir_gate::misleads;
+use weir_grant::text::printable;
 
 /// Writes JSON Lines, one append each, up to the grant's limit.
 pub struct Log {
@@ -174,19 +174,6 @@ impl Log {
         if let Some(file) = &mut self.file {
             let _ = file.write_all(line);
         }
-    }
-}
-
-/// Escapes characters that control a terminal or change the direction of text.
-pub fn printable(text: &str) -> String {
-    let escape = |c: char| match c {
-        c if misleads(c) => c.escape_default().collect::<String>(),
-        c => c.to_string(),
-    };
-    if text.chars().any(misleads) {
-        text.chars().map(escape).collect()
-    } else {
-        text.to_owned()
     }
 }
 

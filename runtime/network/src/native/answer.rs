@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use weir_cni::{AddResult, Command, Error, PluginConfig, from_json_assuming};
-use weir_host::printable;
+use weir_grant::text::printable;
 use weir_kernel::exec::Ended;
 
 use crate::codes;

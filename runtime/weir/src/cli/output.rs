@@ -12,7 +12,7 @@ use weir_cni::Error;
 pub(super) use super::standard_output::{Failure, StandardOutput, finish, print};
 use weir_gate::escape;
 use weir_grant::Capability;
-use weir_host::printable;
+use weir_grant::text::printable;
 
 /// Prints a line unchanged, as `println!` does. A failure is reported when the command ends.
 macro_rules! print_line {
@@ -39,7 +39,7 @@ macro_rules! say {
     ($($format:tt)*) => {
         crate::cli::output::print(format_args!(
             "{}\n",
-            weir_host::printable(&format!($($format)*))
+            weir_grant::text::printable(&format!($($format)*))
         ))
     };
 }

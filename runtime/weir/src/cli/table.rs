@@ -1,6 +1,6 @@
 //! A table for people: columns as wide as their longest text.
 
-use weir_host::printable;
+use weir_grant::text::printable;
 
 use super::output::{print_line, say};
 

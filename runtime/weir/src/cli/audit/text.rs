@@ -1,6 +1,6 @@
 //! A record as a line for people.
 
-use weir_host::printable;
+use weir_grant::text::printable;
 
 use super::time;
 use crate::cli::record::{Record, Verdict, arguments};

@@ -1,10 +1,10 @@
 //! A grant as text: the document with a rule on each line, and sentences that fit on a page.
 
 use serde_json::{Value, json};
-use weir_gate::misleads;
 use weir_grant::flow::flow;
+use weir_grant::text::misleads;
+use weir_grant::text::printable;
 use weir_grant::{Capability, Document, Limits};
-use weir_host::printable;
 
 /// The width at which sentences are wrapped.
 const WIDTH: usize = 96;

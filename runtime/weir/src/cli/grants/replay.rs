@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use weir_grant::Capability;
 use weir_grant::query::Query;
-use weir_host::printable;
+use weir_grant::text::printable;
 
 use crate::cli::record::{Log, Record, Verdict, not_records};
 

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use serde_json::Value;
-use weir_host::printable;
+use weir_grant::text::printable;
 
 use super::columns;
 use super::denials::in_code;

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use weir_grant::Severity;
-use weir_host::printable;
+use weir_grant::text::printable;
 
 use super::columns;
 use super::reach::reach;

@@ -2,8 +2,8 @@
 //! plugins that are not part of the program.
 
 use maud::{Markup, html};
+use weir_grant::text::printable;
 use weir_grant::{Severity, internal_grant};
-use weir_host::printable;
 use weir_sandbox::Catalogue;
 
 use super::denials::{in_code, when};

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use weir_grant::Capability;
-use weir_host::printable;
+use weir_grant::text::printable;
 
 use super::Plugin;
 use crate::cli::audit::count::Count;

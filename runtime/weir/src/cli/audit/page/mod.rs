@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use weir_files::Paths;
 use weir_grant::Severity;
-use weir_host::printable;
+use weir_grant::text::printable;
 
 use super::acts::Act;
 use super::filter::Filter;

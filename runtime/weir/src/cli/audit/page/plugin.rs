@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use weir_grant::internal_grant;
-use weir_host::printable;
+use weir_grant::text::printable;
 
 use super::{Plugin, columns};
 use crate::cli::audit::count::{Count, Use};

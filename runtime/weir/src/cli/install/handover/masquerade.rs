@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow, bail};
 use ipnet::IpNet;
 use weir_cni::PluginConfig;
 use weir_files::Paths;
-use weir_host::printable;
+use weir_grant::text::printable;
 use weir_kernel::firewall::masquerade_chain;
 use weir_network::{NativeCall, Successor, ToolEnvironment};
 use weir_sandbox::Sandbox;
