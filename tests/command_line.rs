@@ -247,3 +247,28 @@ fn a_weir_with_nothing_inside_says_so() {
         error.details
     );
 }
+
+/// Hostile: a name that somebody was made to paste.
+#[test]
+fn a_word_of_the_command_line_controls_no_terminal() -> Result<()> {
+    const WORD: &str = "lis\u{1b}[31m\nweir: plugin labels is installed\r";
+    for words in [
+        &["plugin", WORD][..],
+        &["plugin", "list", &format!("--output={WORD}")],
+        &["plugin", "list", "--output", WORD],
+    ] {
+        let output = Command::new(binary()).args(words).output()?;
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        let said = String::from_utf8(output.stderr)?;
+        assert!(!said.contains(['\u{1b}', '\r']), "{said:?}");
+        assert!(
+            !said.lines().any(|line| line.starts_with("weir: plugin")),
+            "{said}"
+        );
+        assert_contains(
+            &said,
+            &["lis\\u{1b}[31m\\nweir: plugin labels is installed\\r"],
+        );
+    }
+    Ok(())
+}

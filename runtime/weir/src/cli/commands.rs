@@ -1,12 +1,14 @@
 //! The commands that people type.
 
-use std::io::ErrorKind;
+use std::env;
+use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use nix::sys::signal::{SigHandler, Signal, signal};
+use weir_grant::text::printable;
 
 use super::output::{Answer, Failure, complain, finish};
 use super::{audit, command_pages, demo, grants, install, net, plugin, report, version};
@@ -104,6 +106,11 @@ pub fn run() -> ExitCode {
 /// Prints what is wrong with the command line, or the help.
 fn explain(error: &clap::Error) -> ExitCode {
     let code = u8::try_from(error.exit_code()).unwrap_or(u8::MAX);
+    if let Some(text) = without_misleading_words(error) {
+        // There is no way to report a failure.
+        let _ = io::stderr().write_all(text.as_bytes());
+        return code.into();
+    }
     match error.print() {
         Err(unwritten) if unwritten.kind() == ErrorKind::BrokenPipe => code.into(),
         Err(unwritten) if !error.use_stderr() => {
@@ -112,6 +119,28 @@ fn explain(error: &clap::Error) -> ExitCode {
         }
         _ => code.into(),
     }
+}
+
+/// The text of an error whose command line has characters that control a terminal or end a line: those words, escaped, in place of
+/// clap's, which shows them as they are.
+fn without_misleading_words(error: &clap::Error) -> Option<String> {
+    let words: Vec<String> = env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .flat_map(|word| {
+            let value = word.split_once('=').map(|(_, value)| value.to_owned());
+            [Some(word), value].into_iter().flatten()
+        })
+        .filter(|word| printable(word) != *word)
+        .collect();
+    if words.is_empty() || !error.use_stderr() {
+        return None;
+    }
+    let mut text = error.to_string();
+    for word in &words {
+        text = text.replace(word, &printable(word));
+    }
+    let lines: Vec<String> = text.split('\n').map(printable).collect();
+    Some(lines.join("\n"))
 }
 
 /// Prints the error of a command, or that its output could not be written.
