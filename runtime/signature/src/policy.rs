@@ -4,12 +4,16 @@ use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Deserializer, de};
+use serde::de::{self, DeserializeSeed, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use weir_cni::validate_plugin_name;
 use weir_files::Paths;
 use weir_files::file_trust;
 use weir_grant::diagnostic::Diagnostic;
 use weir_grant::document::{Digest, constant};
+use weir_grant::phrase::joined;
 use weir_grant::reading::{self, MOST_BYTES};
+use weir_grant::text::misleads;
 
 use super::error::{Error, Invalid, Result};
 use super::key::PublicKey;
@@ -56,7 +60,9 @@ pub(crate) struct Spec {
 #[serde(deny_unknown_fields, default, rename_all = "camelCase")]
 #[derive(Default)]
 struct Written {
+    #[serde(deserialize_with = "absolute")]
     trust_root: Option<PathBuf>,
+    #[serde(deserialize_with = "signers")]
     signers: Vec<Signer>,
     unsigned: Vec<Name>,
     pinned: Vec<Pin>,
@@ -67,28 +73,12 @@ impl TryFrom<Written> for Spec {
     type Error = String;
 
     fn try_from(written: Written) -> Result<Self, String> {
-        for (place, signer) in written.signers.iter().enumerate() {
-            let name = &signer.name;
-            if written.trust_root.is_none() && signer.needs_trust_root() {
-                return Err(format!(
-                    "signer `{name}` needs `trustRoot`, the absolute path of a `trusted_root.json`"
-                ));
-            }
-            if written.signers[..place]
-                .iter()
-                .any(|other| other.name == *name)
-            {
-                return Err(format!("signer `{name}` is there twice"));
-            }
-        }
-        if let Some(path) = written
-            .trust_root
-            .as_ref()
-            .filter(|path| !path.is_absolute())
-        {
+        let needing = written.signers.iter().filter(|s| s.needs_trust_root());
+        let needing: Vec<String> = needing.map(|s| format!("`{}`", s.name)).collect();
+        if written.trust_root.is_none() && !needing.is_empty() {
             return Err(format!(
-                "`trustRoot` is `{}`; expected an absolute path",
-                path.display()
+                "`trustRoot` is missing, the absolute path of a `trusted_root.json`, which {} needs",
+                joined(needing, "and")
             ));
         }
         Ok(Self {
@@ -122,7 +112,9 @@ pub enum By {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct WrittenSigner {
+    #[serde(deserialize_with = "printable_name")]
     name: String,
+    #[serde(deserialize_with = "some_names")]
     plugins: Vec<Name>,
     public_key: Option<PublicKey>,
     #[serde(default)]
@@ -145,9 +137,6 @@ impl TryFrom<WrittenSigner> for Signer {
                 "`requireLog` is for a key; the trust root says what a keyless signature needs"
                     .to_owned(),
             );
-        }
-        if written.plugins.is_empty() {
-            return Err("`plugins` is empty; expected names, such as `labels`".to_owned());
         }
         Ok(Self {
             name: written.name,
@@ -182,6 +171,7 @@ impl Signer {
 pub struct Keyless {
     pub identity: Identity,
     /// Exactly as it is in certificates, such as `https://token.actions.githubusercontent.com`.
+    #[serde(deserialize_with = "issuer")]
     pub issuer: String,
 }
 
@@ -238,6 +228,11 @@ impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         check_wildcard(&text).map_err(de::Error::custom)?;
+        // What is before the wildcard must be able to begin a name.
+        let begins = text
+            .strip_suffix('*')
+            .map_or(text.clone(), |before| format!("{before}a"));
+        validate_plugin_name(&begins).map_err(|error| de::Error::custom(error.msg))?;
         Ok(Self(text))
     }
 }
@@ -267,6 +262,7 @@ fn matches(text: &str, value: &str) -> bool {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Pin {
+    #[serde(deserialize_with = "plugin_name")]
     pub plugin: String,
     pub digest: Digest,
 }
@@ -350,6 +346,93 @@ fn parse(bytes: &[u8]) -> Result<Spec, Vec<Diagnostic>> {
     let document: Document =
         reading::read(bytes, "a policy, with `apiVersion`, `kind` and `spec`")?;
     Ok(document.spec)
+}
+
+/// Reads signers, of which no two have the same name.
+fn signers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Signer>, D::Error> {
+    deserializer.deserialize_seq(Signers)
+}
+
+struct Signers;
+
+impl<'de> Visitor<'de> for Signers {
+    type Value = Vec<Signer>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of signers")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Vec<Signer>, A::Error> {
+        let mut signers = Vec::new();
+        while let Some(signer) = elements.next_element_seed(Another(&signers))? {
+            signers.push(signer);
+        }
+        Ok(signers)
+    }
+}
+
+/// Reads a signer beside others.
+struct Another<'a>(&'a [Signer]);
+
+impl<'de> DeserializeSeed<'de> for Another<'_> {
+    type Value = Signer;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Signer, D::Error> {
+        let signer = Signer::deserialize(deserializer)?;
+        if self.0.iter().any(|other| other.name == signer.name) {
+            let name = &signer.name;
+            return Err(de::Error::custom(format!("signer `{name}` is there twice")));
+        }
+        Ok(signer)
+    }
+}
+
+fn absolute<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+    let path: Option<PathBuf> = Option::deserialize(deserializer)?;
+    match path {
+        Some(path) if !path.is_absolute() => Err(de::Error::custom(format!(
+            "`trustRoot` is `{}`; expected an absolute path",
+            path.display()
+        ))),
+        path => Ok(path),
+    }
+}
+
+fn some_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Name>, D::Error> {
+    let names: Vec<Name> = Vec::deserialize(deserializer)?;
+    if names.is_empty() {
+        return Err(de::Error::custom(
+            "`plugins` is empty; expected names, such as `labels`",
+        ));
+    }
+    Ok(names)
+}
+
+/// A name that people are shown.
+fn printable_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    if name.trim().is_empty() || name.chars().any(misleads) {
+        return Err(de::Error::custom(format!(
+            "`{name}` is not a name that can be shown"
+        )));
+    }
+    Ok(name)
+}
+
+fn plugin_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    validate_plugin_name(&name).map_err(|error| de::Error::custom(error.msg))?;
+    Ok(name)
+}
+
+fn issuer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let issuer = String::deserialize(deserializer)?;
+    if issuer.is_empty() || issuer.contains('*') {
+        return Err(de::Error::custom(format!(
+            "`issuer` is `{issuer}`; expected exactly what is in certificates, such as `https://token.actions.githubusercontent.com`"
+        )));
+    }
+    Ok(issuer)
 }
 
 fn api_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {

@@ -209,6 +209,15 @@ fn a_mistake_is_found_with_its_place() {
             "  signers:\n    - {name: a, plugins: [\"*ls\"], publicKey: c}",
             ["not at its end", ":5:27: "],
         ),
+        ("  unsigned: [\"../x\"]", ["plugin name", ":4:14: "]),
+        (
+            "  pinned:\n    - {plugin: \"lab*\", digest: x}",
+            ["plugin name", ":5:16: "],
+        ),
+        (
+            "  unsigned: []\n  trustRoot: a",
+            ["expected an absolute path", ":5:14: "],
+        ),
         ("  refused: [{digest: sha256:1}]", ["digest", ":4:"]),
         (
             "  trustRoot: trusted_root.json",
@@ -222,6 +231,21 @@ fn a_mistake_is_found_with_its_place() {
         "  signers:\n    - {name: a, plugins: [\"*ls\"], keyless: {identity: b, issuer: c}}",
     );
     assert_eq!(one.lines().count(), 1, "{one}");
+    let key = key();
+    let twice = format!(
+        "  unsigned: []\n  signers:\n{0}{0}",
+        signer("release", "labels", &key)
+    );
+    let lines = twice.lines().enumerate();
+    let named = lines.filter(|(_, line)| line.contains("name: release"));
+    let (line, _) = named.last().expect("two lines");
+    let place = format!(":{}:7: signer `release` is there twice", line + 4);
+    assert_contains(&mistakes(&twice), &[&place]);
+    let needed = "  signers:\n    - {name: a, plugins: [b], keyless: {identity: d, issuer: c}}\n    - {name: b, plugins: [b], keyless: {identity: d, issuer: c}}";
+    assert_contains(
+        &mistakes(needed),
+        &["`trustRoot` is missing", "`a` and `b`"],
+    );
     let keyless = |identity: &str| {
         format!(
             "  trustRoot: /a\n  signers:\n    - name: a\n      plugins: [b]\n      keyless: {{identity: {identity:?}, issuer: c}}"
@@ -239,7 +263,7 @@ fn a_mistake_is_found_with_its_place() {
     }
     assert!(Policy::load(&Node::new(&keyless("https://github.com/a/*")).paths()).is_ok());
     let without = keyless("a@b").replace("  trustRoot: /a\n", "");
-    assert_contains(&mistakes(&without), &["signer `a` needs `trustRoot`"]);
+    assert_contains(&mistakes(&without), &["which `a` needs"]);
 }
 
 #[test]
