@@ -153,6 +153,12 @@ impl Catalogue {
         built_in.map(Ok).chain(installed).collect()
     }
 
+    /// Whether a replaced version is kept for attachments that it made. No if that cannot be read.
+    pub fn keeps(&self, name: &str, component: &Digest) -> bool {
+        let kept = PluginStore::kept_versions(&self.paths.plugins(), name);
+        kept.is_ok_and(|kept| kept.contains(component))
+    }
+
     fn kept_versions(&self, name: &str) -> Result<Vec<KeptVersion>, io::Error> {
         let plugins = self.paths.plugins();
         let attached = Attached::of(&plugins, name);

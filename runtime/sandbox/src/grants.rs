@@ -380,7 +380,8 @@ fn check_digest(plugin: &Plugin, loaded: &Loaded) -> Result<(), Error> {
         )
         .with_details(format!(
             "review the new component with `weir plugin inspect {name}`, then change \
-             `spec.plugin.digest` in `{}`",
+             `spec.plugin.digest` in `{}`; while `weir plugin list` shows that component as kept, put a grant for the new one in \
+             another file instead",
             loaded.origin
         ))),
         Fit::Missing => Err(Error::new(

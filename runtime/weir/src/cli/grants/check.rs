@@ -298,6 +298,7 @@ fn not_in_force(grant: &Grant) -> Option<Remark> {
     let because = grant.because.as_ref()?;
     let (weight, code) = match grant.state {
         State::Replaced => (Weight::Note, "replaced"),
+        State::ForKeptVersion => (Weight::Note, "kept-version"),
         State::Shadowed => (Weight::Warning, "no-effect"),
         State::NoPlugin => (Weight::Warning, "no-plugin"),
         State::Damaged => (Weight::Warning, "damaged"),

@@ -32,6 +32,8 @@ pub enum State {
     Damaged,
     /// Another component is installed.
     OtherDigest,
+    /// The same, and its own is kept for attachments that it made, which it checks and removes.
+    ForKeptVersion,
     /// It has no digest, which only a built-in plugin does not need.
     NoDigest,
     /// It cannot be read: no plugin runs.
@@ -51,6 +53,7 @@ impl State {
             Self::NoPlugin => "no plugin",
             Self::Damaged => "damaged",
             Self::OtherDigest => "other digest",
+            Self::ForKeptVersion => "kept version",
             Self::NoDigest => "no digest",
             Self::Invalid => "invalid",
             Self::Stopped => "stopped",
@@ -61,7 +64,7 @@ impl State {
     pub fn needs_fixing(self) -> bool {
         !matches!(
             self,
-            Self::InForce | Self::Replaced | Self::NoNetwork | Self::Stopped
+            Self::InForce | Self::ForKeptVersion | Self::Replaced | Self::NoNetwork | Self::Stopped
         )
     }
 
@@ -280,6 +283,11 @@ fn against_plugin(document: &Document, sandbox: &Sandbox) -> (State, Option<Stri
             Ok(()) => (State::InForce, None),
             Err(error) => (State::Damaged, Some(in_full(error))),
         },
+        Fit::Other(granted) if sandbox.catalogue().keeps(name, &granted) => {
+            let because =
+                format!("it is for {granted}, which is kept for attachments that it made");
+            (State::ForKeptVersion, Some(because))
+        }
         Fit::Other(granted) => {
             let because = format!("it is for {granted}, but the plugin is {}", plugin.digest);
             (State::OtherDigest, Some(because))

@@ -67,7 +67,7 @@ pub fn run(sandbox: &Sandbox, format: Format) -> Result<Answer> {
         .map(|one| line(sandbox, one, &grants))
         .collect();
     format.print(&lines, |lines| lines.iter().for_each(print))?;
-    let is_usable = lines.iter().all(|line| line.error.is_none());
+    let is_usable = lines.iter().all(Line::is_usable);
     Ok((is_usable && !grants.are_stopped).into())
 }
 
@@ -87,7 +87,13 @@ fn grants(sandbox: &Sandbox) -> Grants {
     }
 }
 
-fn line(sandbox: &Sandbox, listed: Listed, grants: &Grants) -> Line {
+fn line(sandbox: &Sandbox, mut listed: Listed, grants: &Grants) -> Line {
+    // Who went back to a version that is kept has it twice.
+    if let Ok(plugin) = &listed.plugin {
+        listed
+            .kept_versions
+            .retain(|kept| kept.digest != plugin.digest);
+    }
     let kept = &listed.kept_versions;
     let is_of_kept = |grant: &&Grant| kept.iter().any(|kept| names(grant, &kept.digest));
     let own = grants.of(&listed.name).filter(|grant| !is_of_kept(grant));
@@ -116,8 +122,15 @@ fn kept_line(sandbox: &Sandbox, name: &str, kept: KeptVersion, grants: &Grants) 
         provenance: whole.as_ref().ok().and_then(Plugin::provenance).cloned(),
         attachments: kept.attachments,
         grants: own.collect(),
-        error: whole.err().map(|e| text_of(&e)),
+        // What its details advise is for an installed one.
+        error: whole.err().map(|error| error.msg),
         digest: kept.digest,
+    }
+}
+
+impl Line {
+    fn is_usable(&self) -> bool {
+        self.error.is_none() && self.kept.iter().all(|kept| kept.error.is_none())
     }
 }
 
