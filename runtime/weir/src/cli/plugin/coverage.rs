@@ -4,9 +4,9 @@ use std::iter;
 
 use anyhow::{Result, bail};
 use serde::Serialize;
+use weir_files::Paths;
 use weir_grant::document::Spec;
 use weir_grant::operation_names::function;
-use weir_grant::pattern::network_covers;
 use weir_grant::rule::{RuleFields, rules_of};
 use weir_grant::{Capability, Verb};
 use weir_sandbox::{Catalogue, Fit, Inspection, Loaded, Sandbox};
@@ -103,20 +103,14 @@ impl Coverage {
         }
     }
 
+    /// Whether a grant is for this component.
+    pub fn has_grant(&self) -> bool {
+        self.grants.iter().any(|grant| grant.digest.lets_run())
+    }
+
     /// Whether a grant allows the component all that it asks for.
     pub fn is_granted(&self) -> bool {
         self.grants.iter().any(Covering::fits)
-    }
-
-    /// Those of some networks for which no grant allows the component all that it asks for.
-    pub fn not_covered(&self, networks: &[String]) -> Vec<String> {
-        let fitting: Vec<&Covering> = self.grants.iter().filter(|grant| grant.fits()).collect();
-        let mut rest = networks.to_vec();
-        rest.retain(|network| {
-            let mut globs = fitting.iter().flat_map(|grant| &grant.networks);
-            !globs.any(|glob| network_covers(glob, network))
-        });
-        rest
     }
 
     pub fn print(&self, plugin: &str) {
@@ -135,6 +129,19 @@ impl Coverage {
             print_list("grant", iter::once(title).chain(grant.remarks(plugin)));
         }
     }
+}
+
+/// Those of some networks which no grant in force for an installed component covers: ADD fails there. Errors: the grants cannot be
+/// read, and then no plugin runs.
+pub fn not_covered(paths: &Paths, plugin: &str, networks: &[String]) -> Result<Vec<String>> {
+    let mut grants = grant_state::grants(paths)?;
+    grants.retain(|grant| grant.plugin() == plugin && grant.is_in_force());
+    let is_covered = |network: &String| {
+        let mut documents = grants.iter().map(|grant| &grant.loaded.document);
+        documents.any(|document| document.covers_network(network))
+    };
+    let rest = networks.iter().filter(|network| !is_covered(network));
+    Ok(rest.cloned().collect())
 }
 
 /// Whether the component is the built-in plugin of that name.

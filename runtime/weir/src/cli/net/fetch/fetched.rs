@@ -1,6 +1,6 @@
 //! The outcome of a URI, for people and programs.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use weir_sandbox::{Plugin, Provenance};
 
 use super::wanted::Wanted;
@@ -32,14 +32,29 @@ pub struct Fetched {
     /// Of what was installed.
     #[serde(flatten)]
     pub coverage: Option<Coverage>,
-    /// The networks for which no grant allows it all that it asks for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub not_covered: Vec<String>,
+    /// Of all networks that name the URI, those which no grant in force covers; or why the grants are unknown.
+    #[serde(skip_serializing_if = "is_nothing", serialize_with = "networks")]
+    pub not_covered: Result<Vec<String>, String>,
+}
+
+fn is_nothing(networks: &Result<Vec<String>, String>) -> bool {
+    networks.as_ref().map_or(true, Vec::is_empty)
+}
+
+fn networks<S: Serializer>(
+    networks: &Result<Vec<String>, String>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    networks.as_deref().unwrap_or_default().serialize(to)
 }
 
 impl Fetched {
     /// One that stays as it is.
-    pub fn kept(plugin: &Plugin, wanted: &Wanted) -> Self {
+    pub fn kept(
+        plugin: &Plugin,
+        wanted: &Wanted,
+        not_covered: Result<Vec<String>, String>,
+    ) -> Self {
         Self {
             state: State::Kept,
             networks: wanted.networks.clone(),
@@ -47,7 +62,7 @@ impl Fetched {
             digest: plugin.digest.to_string(),
             provenance: plugin.provenance().cloned().unwrap_or_default(),
             coverage: None,
-            not_covered: Vec::new(),
+            not_covered,
         }
     }
 
@@ -71,14 +86,24 @@ impl Fetched {
         print_list("networks", [self.networks.join(", ")]);
         if let Some(coverage) = &self.coverage {
             coverage.print(name);
-            if !coverage.is_granted() {
+        }
+        let known = self.coverage.as_ref();
+        match &self.not_covered {
+            // The grants that cannot be read are named above.
+            Err(_) if known.is_some_and(|coverage| coverage.error.is_some()) => {}
+            Err(error) => print_list("grant", error.lines()),
+            Ok(_) if known.is_some_and(|coverage| !coverage.has_grant()) => {
                 say!(
                     "it needs a grant for this digest: `weir grants new {name}` prints one to review"
                 );
-            } else if !self.not_covered.is_empty() {
-                let networks = self.not_covered.join("`, `");
-                say!("no grant lets it run in network `{networks}`: ADD fails there");
             }
+            Ok(networks) if !networks.is_empty() => {
+                let networks = networks.join("`, `");
+                say!(
+                    "no grant in force for this component covers network `{networks}`: ADD fails there"
+                );
+            }
+            Ok(_) => {}
         }
     }
 }

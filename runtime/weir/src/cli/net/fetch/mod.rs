@@ -17,7 +17,7 @@ use self::fetched::{Fetched, State};
 use self::wanted::Wanted;
 use crate::cli::output::{Format, complain, show};
 use crate::cli::plugin::at_uri::{self, Expected, Found};
-use crate::cli::plugin::coverage::Coverage;
+use crate::cli::plugin::coverage::{Coverage, not_covered};
 use crate::cli::plugin::installation::{check_version, install, installed, version};
 use crate::cli::plugin::registry::RegistryArguments;
 
@@ -157,7 +157,7 @@ impl Fetch<'_> {
             return self.update(plugin, self.get(Some(name))?);
         }
         if self.sandbox.check(plugin).is_ok() {
-            return Ok(Fetched::kept(plugin, self.wanted));
+            return Ok(self.kept(plugin));
         }
         self.repair(plugin)
     }
@@ -166,7 +166,7 @@ impl Fetch<'_> {
     fn update(&self, plugin: &Plugin, found: Found) -> Result<Fetched> {
         let provenance = self.admit(&plugin.name, &found)?;
         if found.inspection.digest == plugin.digest && self.sandbox.check(plugin).is_ok() {
-            return Ok(Fetched::kept(plugin, self.wanted));
+            return Ok(self.kept(plugin));
         }
         let before = installed(self.sandbox, &plugin.name);
         if let Some(before) = before.filter(|_| !self.arguments.allow_downgrade) {
@@ -189,6 +189,21 @@ impl Fetch<'_> {
         // What is known of it is still so.
         let provenance = plugin.provenance().cloned().unwrap_or(fresh);
         self.install(State::Repaired, plugin.name.clone(), &found, provenance)
+    }
+
+    fn kept(&self, plugin: &Plugin) -> Fetched {
+        Fetched::kept(plugin, self.wanted, self.not_covered(&plugin.name))
+    }
+
+    /// Of the networks that name the URI, also those that were not asked for, those which no grant covers.
+    fn not_covered(&self, plugin: &str) -> Result<Vec<String>, String> {
+        let paths = self.sandbox.paths();
+        let mut networks = self.wanted.networks.clone();
+        networks
+            .extend(wanted::naming(paths, self.arguments, &self.wanted.uri).unwrap_or_default());
+        networks.sort();
+        networks.dedup();
+        not_covered(paths, plugin, &networks).map_err(|error| format!("{error:#}"))
     }
 
     fn get(&self, name: Option<&str>) -> Result<Found> {
@@ -241,7 +256,7 @@ impl Fetch<'_> {
         Ok(Fetched {
             state,
             networks: self.wanted.networks.clone(),
-            not_covered: coverage.not_covered(&self.wanted.networks),
+            not_covered: self.not_covered(&name),
             digest: found.inspection.digest.to_string(),
             coverage: Some(coverage),
             name,
