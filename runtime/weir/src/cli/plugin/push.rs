@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde::Serialize;
 use weir_distribution::{Artifact, Interface, Metadata, OWN_ANNOTATIONS, Reference};
-use weir_sandbox::{Inspection, Sandbox};
+use weir_sandbox::{Inspection, Sandbox, parse_grant};
 use weir_signature::{Bundle, Subject};
 
 use super::arrival::signatures;
@@ -77,6 +77,15 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let artifact = Artifact::new(component, interface, &metadata)?;
     let grant = arguments.grant.as_deref().unwrap_or(Path::new(""));
     compare(&artifact, &inspection, grant)?;
+    if let Some(proposed) = artifact.description.grant() {
+        let named = parse_grant(grant, proposed)?.document.spec.plugin.name;
+        ensure!(
+            named == metadata.name,
+            "`{}` is a grant of plugin `{named}`, and `{shown}` is plugin `{}`",
+            grant.display(),
+            metadata.name
+        );
+    }
     let signatures = signatures(&arguments.file, &arguments.bundle)?;
     let manifest = artifact.description.manifest_bytes();
     for signature in &signatures {
@@ -153,5 +162,15 @@ fn annotation(text: &str) -> Result<(String, String)> {
         !OWN_ANNOTATIONS.contains(&key),
         "weir sets this annotation itself"
     );
+    let own = key
+        .strip_prefix(IMAGE)
+        .and_then(|rest| rest.strip_prefix('.'));
+    ensure!(
+        !matches!(own, Some("version" | "description")),
+        "weir sets this annotation to what the plugin reports"
+    );
+    if let Some(option @ ("source" | "licenses")) = own {
+        bail!("--{option} sets this annotation");
+    }
     Ok((key.to_owned(), value.to_owned()))
 }
