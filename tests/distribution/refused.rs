@@ -310,6 +310,26 @@ fn what_the_policy_refuses_is_not_compiled() -> Result<()> {
     attacked.is_refused(&pinned, &["not a WebAssembly component"])
 }
 
+/// Also where the policy would let it in.
+#[test]
+fn another_component_than_the_one_that_is_wanted_is_refused() -> Result<()> {
+    let attacked = Attacked::new()?;
+    let is = digest(&attacked.component).to_string();
+    let zeros = format!("sha256:{}", "0".repeat(64));
+    let layout = TempDir::with_prefix("weir-forged-")?;
+    Forged::of(&attacked.component).write(layout.path())?;
+    let file = attacked.elsewhere("other.wasm");
+    fs::write(&file, &attacked.component)?;
+    for words in [
+        ["plugin", "load", text(layout.path())?],
+        ["plugin", "add", text(&file)?],
+    ] {
+        let words = [&words[..], &["--digest", &zeros]].concat();
+        attacked.is_refused(&words, &[&is, &zeros])?;
+    }
+    Ok(())
+}
+
 #[test]
 fn a_signature_for_another_digest_is_refused() -> Result<()> {
     let sigstore = Sigstore::new()?;

@@ -213,7 +213,7 @@ fn the_policy_decides_as_for_any_plugin() -> Result<()> {
     assert_contains(
         &said,
         &[
-            "plugin `labels` is not installed",
+            "is not installed as plugin `labels`",
             "not signed",
             "plugin-policy.yaml",
         ],

@@ -126,6 +126,38 @@ fn detached_by_its_version((old_file, new_file): (&str, &str)) -> Result<()> {
     Ok(())
 }
 
+/// Who goes back to a version that is kept has it once, and its grant is in force.
+#[test]
+fn a_version_that_is_installed_again_is_not_listed_as_kept() -> Result<()> {
+    let (fixture, old, _container) = attached_under("old")?;
+    let node = &fixture.node;
+    fixture.publish_version(2)?;
+    let new = fixture.fetch(&["--update"])?["digest"].clone();
+    let listed = |plugin: &str| -> Result<Value> {
+        let listed = node.json(&["plugin", "list"], 0)?;
+        let mut lines = listed.as_array().context("a list")?.iter();
+        Ok(lines
+            .find(|line| line["name"] == plugin)
+            .context("a line")?
+            .clone())
+    };
+    let line = listed("labels")?;
+    assert_eq!(
+        (&line["digest"], &line["kept"][0]["digest"]),
+        (&new, &json!(old))
+    );
+    // To those who ask which grants there are, it is one for a kept version, and nothing to fix.
+    let grants = node.json(&["grants", "list", "--plugin", "labels"], 0)?;
+    assert_eq!(grants[0]["state"], "for-kept-version", "{grants:#}");
+    fixture.publish_version(1)?;
+    fixture.fetch(&["--update", "--allow-downgrade"])?;
+    let line = listed("labels")?;
+    assert_eq!(line["digest"], old);
+    assert_eq!(line["kept"], Value::Null, "{line:#}");
+    assert_eq!(line["grants"][0]["state"], "in-force", "{line:#}");
+    Ok(())
+}
+
 /// A grant that does not apply does not look as if it did: for another component, or beside a document that is not valid.
 #[test]
 fn a_grant_is_listed_with_its_state() -> Result<()> {
@@ -151,6 +183,28 @@ fn a_grant_is_listed_with_its_state() -> Result<()> {
     node.put_grant("bad.yaml", "not a grant")?;
     let line = labels(3)?;
     assert_eq!(states(&line), ["other-digest", "stopped"], "{line:#}");
+    Ok(())
+}
+
+/// Also of a plugin that stays as it is, and of a network that was not asked about.
+#[test]
+fn a_fetch_names_the_networks_that_no_grant_covers() -> Result<()> {
+    let (fixture, _, first) = UriFixture::fetched()?;
+    let node = &fixture.node;
+    let kept = || -> Result<Value> {
+        let kept = fixture.fetch(&[])?;
+        ensure!(kept["state"] == "kept", "{kept:#}");
+        Ok(kept["not_covered"].clone())
+    };
+    assert_eq!(kept()?, json!(["named"]));
+    grant(node, "own", &first)?;
+    assert_eq!(kept()?, Value::Null);
+    fixture.publish_version(2)?;
+    let updated = fixture.fetch(&["--update"])?;
+    assert_eq!(updated["not_covered"], json!(["named"]), "{updated:#}");
+    node.put_grant("bad.yaml", "not a grant")?;
+    let text = node.exits(&["net", "fetch", "named"], 0)?;
+    assert_contains(&text, &["kept plugin labels", "bad.yaml"]);
     Ok(())
 }
 

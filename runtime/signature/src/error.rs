@@ -60,7 +60,7 @@ pub enum Error {
     },
     #[error(
         "it is not signed; {policy}. A component that you have checked yourself can be named by its digest: `--digest {digest}` of `weir \
-         plugin add` and `load`, or the artifact's in the name that is pulled"
+         plugin add`, `weir plugin load` and `weir net fetch`, or the artifact's in the name that is pulled"
     )]
     Unsigned { digest: Digest, policy: String },
     #[error(

@@ -68,6 +68,8 @@ pub struct Arrival {
     pub bundles: Vec<Vec<u8>>,
     /// Digests that whoever runs weir named, and where.
     pub pinned: Vec<(Digest, String)>,
+    /// The only component that is wanted.
+    pub wanted: Option<Digest>,
 }
 
 impl Arrival {
@@ -81,15 +83,16 @@ impl Arrival {
         Ok(Self {
             origin,
             bundles: signatures(file, bundles)?,
-            pinned: Vec::new(),
+            ..Self::default()
         })
     }
 
-    /// Counts a digest that whoever runs weir named.
+    /// Takes the digest that whoever runs weir named: no other component is wanted, and this one is let in.
     pub fn pin(&mut self, digest: Option<&Digest>) {
         let by = "--digest".to_owned();
         self.pinned
             .extend(digest.cloned().map(|digest| (digest, by)));
+        self.wanted = digest.cloned();
     }
 
     /// What came with an artifact of a registry. Its signatures are downloaded, and not verified.
@@ -111,7 +114,7 @@ impl Arrival {
         Ok(Self {
             origin: Some(Origin::of(artifact, reference)?),
             bundles: artifact.signatures.clone(),
-            pinned: Vec::new(),
+            ..Self::default()
         })
     }
 
@@ -123,8 +126,9 @@ impl Arrival {
         }
     }
 
-    /// Checks before anything of a component is compiled, and runs, that the policy lets it be the plugin of this name, or of any if
-    /// its name is not known yet. What is not a component is left to the inspection, which says what it is.
+    /// Checks before anything of a component is compiled, and runs, that it is the one that is wanted, and that the policy lets it be
+    /// the plugin of this name, or of any if its name is not known yet. What is not a component is left to the inspection, which
+    /// says what it is.
     pub fn check_first(
         &self,
         policy: &Policy,
@@ -132,6 +136,10 @@ impl Arrival {
         name: Option<&str>,
         component: &[u8],
     ) -> Result<()> {
+        if let Some(wanted) = &self.wanted {
+            let is = digest(component);
+            ensure!(is == *wanted, "it is component {is}, not {wanted}");
+        }
         if is_component(component) {
             self.admit_by(policy, paths, name, component)?;
         }

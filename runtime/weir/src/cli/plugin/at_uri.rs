@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use weir_distribution::{Options, Reference, Registry, download};
 use weir_files::paths::open_lock;
 use weir_files::{Paths, file_trust};
 use weir_grant::document::Digest;
-use weir_sandbox::{Inspection, Plugin, PluginUri, Provenance, Sandbox, UriTarget, digest};
+use weir_sandbox::{Inspection, Plugin, PluginUri, Provenance, Sandbox, UriTarget};
 use weir_signature::Policy;
 
 use super::arrival::Arrival;
@@ -29,23 +29,20 @@ pub struct Expected<'a> {
 }
 
 impl Expected<'_> {
-    /// What arrived, with the digest that was named for it. Errors: it is another component.
-    fn of(&self, component: &[u8], arrival: &Arrival) -> Result<Arrival> {
+    /// What arrived, with the digest that was named for it.
+    fn of(&self, arrival: &Arrival) -> Arrival {
         let mut arrival = arrival.clone();
-        if let Some(wanted) = self.digest {
-            let is = digest(component);
-            ensure!(is == *wanted, "it is component {is}, not {wanted}");
-            let pin = |by: &str| (is, by.to_owned());
-            arrival.pinned.extend(self.pinned_by.map(pin));
-        }
-        Ok(arrival)
+        let pin = self.digest.cloned().zip(self.pinned_by.map(str::to_owned));
+        arrival.pinned.extend(pin);
+        arrival.wanted = self.digest.cloned();
+        arrival
     }
 
-    /// Whose installation failed.
+    /// What failed.
     fn not_installed(&self) -> String {
         match self.name {
-            Some(name) => format!("plugin `{name}` is not installed"),
-            None => "it is not installed".to_owned(),
+            Some(name) => format!("the component is not installed as plugin `{name}`"),
+            None => "the component is not installed".to_owned(),
         }
     }
 }
@@ -73,7 +70,7 @@ impl Found {
         expected: &Expected<'_>,
     ) -> Result<Provenance> {
         let component = self.inspection.compiled.component();
-        let arrival = expected.of(component, &self.arrival)?;
+        let arrival = expected.of(&self.arrival);
         let admitted = arrival.admit(paths, expected.name, component);
         let admitted = admitted.with_context(|| expected.not_installed())?;
         let version = version(&self.inspection).map(str::to_owned);
@@ -92,7 +89,7 @@ impl Found {
     ) -> Result<Self> {
         let paths = sandbox.paths();
         expected
-            .of(component, &arrival)?
+            .of(&arrival)
             .check_first(&Policy::load(paths)?, paths, expected.name, component)
             .with_context(|| expected.not_installed())?;
         let inspection = sandbox.inspect(component).map_err(show)?;

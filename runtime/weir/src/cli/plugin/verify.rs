@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde::Serialize;
 use weir_sandbox::{Sandbox, Trusted, digest};
@@ -64,7 +64,12 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
         }
         None => Policy::load(paths)?,
     };
+    let is_by_signer = arguments.key.is_some() || arguments.identity.is_some();
     let check_first = |arrival: &Arrival, component: &[u8]| {
+        ensure!(
+            !is_by_signer || !arrival.bundles.is_empty(),
+            "verify `{shown}`: it is not signed"
+        );
         let name = arguments.name.as_deref();
         let checked = arrival.check_first(&policy, paths, name, component);
         checked.with_context(context)
