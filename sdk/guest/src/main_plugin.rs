@@ -14,8 +14,10 @@ pub trait MainConfig: DeserializeOwned {
     fn ipam(&self) -> &Ipam;
 
     /// Checks what the types cannot say, before `add`, `check` and `status`. Errors have code 7 and begin with the key.
+    ///
+    /// By default an IPAM plugin must be named. A plugin that also makes interfaces without addresses says otherwise here.
     fn validate(&self) -> Result<(), Error> {
-        Ok(())
+        self.ipam().require("its interface needs addresses")
     }
 }
 

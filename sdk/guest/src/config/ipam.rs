@@ -41,7 +41,7 @@ impl Ipam {
         if self.is_configured() {
             Ok(())
         } else {
-            let msg = format!("ipam: key `type` is missing: {why}");
+            let msg = format!("ipam: key `type` is missing or empty: {why}");
             Err(Error::invalid_config(msg))
         }
     }

@@ -91,4 +91,11 @@ mod tests {
         host.add::<{{type}}>(&invocation()).unwrap_err();
         assert_eq!(host.changes(), [""; 0]);
     }
+
+    #[test]
+    fn addresses_are_needed() {
+        let without = Invocation::new(r#"{"type": "{{name}}", "ipam": {"type": ""}}"#);
+        let error = host().status::<{{type}}>(&without).unwrap_err();
+        assert!(error.msg.starts_with("ipam: "), "{error}");
+    }
 }
