@@ -113,7 +113,7 @@ build: tools ## the optimised binary, in target/TARGET/release
 	@tests/collect-plugins target/plugins/$(ARCH)/release $(COMPILER) \
 		$(call built,$(WASI),plugin,hostile) $(call built,$(BARE),plugin,$(PLUGINS))
 	@$(if $(PROFILED),sha256sum $(PROFILE) $(wildcard $(LAYOUT)) | sed 's/^/optimised by /',echo "optimised without a profile: see make profile")
-	$(RUSTFLAGS_OF_TARGET)="$$$(RUSTFLAGS_OF_TARGET) $(ANYWHERE) $(PROFILED)" $(LAID_OUT) $(CARGO) build $(RELEASE) -p weir
+	$(RUSTFLAGS_OF_TARGET)="$$$(RUSTFLAGS_OF_TARGET) $(ANYWHERE) $(PROFILED)" $(LAID_OUT) $(CARGO) build $(RELEASE) -p weir-program
 
 profile: build ## measure what an ADD runs, by which the binary is optimised and laid out from then on
 	@tests/setup profile

@@ -1,7 +1,7 @@
 //! What is built into the binary: the standard plugins with their ahead-of-time code, digests and grants, the compiler, and
 //! the demo's hostile plugin.
 //!
-//! The program (`runtime/weir`) registers it at its start, so that a changed plugin only relinks the program. A build without
+//! The binary (`runtime/program`) registers it at its start, so that a changed plugin only relinks the program. A build without
 //! `make` has nothing built in.
 
 use std::sync::OnceLock;
@@ -80,7 +80,7 @@ pub fn shipped_grant(plugin: &str) -> Option<Document> {
 }
 
 /// All built-in plugins, by name.
-pub(crate) fn all() -> &'static [BuiltIn] {
+pub fn all() -> &'static [BuiltIn] {
     inside().plugins
 }
 

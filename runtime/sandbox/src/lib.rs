@@ -74,7 +74,9 @@ mod validate_result;
 mod watchdog;
 
 pub use authors::authors;
-pub use builtin::{BuiltIn, Inside, hostile, missing_plugins, put_inside, shipped_grant};
+pub use builtin::{
+    BuiltIn, Inside, all as built_in, hostile, missing_plugins, put_inside, shipped_grant,
+};
 pub use catalogue::{Catalogue, KeptVersion, Listed, Plugin, Source};
 pub use compiler::Compiled;
 pub use grants::deciding::{Undecided, deciding, replaces};

@@ -16,7 +16,7 @@ use weir_files::file_trust;
 use weir_grant::document::Digest;
 use weir_sandbox::{Compiled, digest};
 
-use crate::inside;
+use crate::build::build;
 
 /// How many components the cache has the code of.
 const MOST_FILES: usize = 32;
@@ -43,7 +43,7 @@ impl CompileCache {
         let home = || absolute("HOME").map(|home| home.join(".cache"));
         Self::below(
             &absolute("XDG_CACHE_HOME").or_else(home)?,
-            inside::build().compiler?,
+            build().compiler?,
         )
     }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_with::skip_serializing_none;
 
 use super::output::{Format, print_list, say};
-use crate::inside::{self, Build};
+use crate::build::{Build, build};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -37,14 +37,14 @@ struct Plugin {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let version = Version {
         version: env!("CARGO_PKG_VERSION"),
-        build: arguments.build.then(inside::build),
+        build: arguments.build.then(build),
         plugins: arguments.build.then(plugins),
     };
     arguments.format.print(&version, print)
 }
 
 fn plugins() -> Vec<Plugin> {
-    let plugins = inside::plugins().iter();
+    let plugins = weir_sandbox::built_in().iter();
     let named = plugins.map(|plugin| Plugin {
         name: plugin.name,
         digest: plugin.digest,

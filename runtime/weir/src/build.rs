@@ -1,16 +1,11 @@
-//! What the build puts into the binary: the standard plugins, the compiler, the demo's hostile plugin, and how it was built.
+//! How the binary was built.
+
+use std::sync::OnceLock;
 
 use serde::Serialize;
 use serde_with::skip_serializing_none;
-use weir_sandbox::{BuiltIn, Inside, put_inside};
 
-include!(concat!(env!("OUT_DIR"), "/inside.rs"));
-
-/// Registers the contents of the binary with the runtime.
-pub fn put() {
-    // SAFETY: the code was made by `weir-compiler`, built from the same sources (`tests/collect-plugins`).
-    unsafe { put_inside(INSIDE) };
-}
+static BUILD: OnceLock<&'static Build> = OnceLock::new();
 
 /// How the binary was built. With the same inputs the same binary is built.
 #[skip_serializing_none]
@@ -30,12 +25,29 @@ pub struct Build {
     pub compiler: Option<&'static str>,
 }
 
-/// Returns how the binary was built.
-pub fn build() -> &'static Build {
-    &BUILD
+impl Build {
+    /// One of which nothing was recorded.
+    pub const fn unknown() -> Self {
+        Self {
+            commit: None,
+            target: "",
+            rustc: "",
+            wasmtime: "",
+            optimised: false,
+            profile: None,
+            layout: None,
+            compiler: None,
+        }
+    }
 }
 
-/// Returns the standard plugins in the binary, sorted by name.
-pub fn plugins() -> &'static [BuiltIn] {
-    INSIDE.plugins
+/// Registers how the binary was built, once.
+pub(crate) fn put(build: &'static Build) {
+    let _ = BUILD.set(build);
+}
+
+/// Returns how the binary was built.
+pub(crate) fn build() -> &'static Build {
+    static UNKNOWN: Build = Build::unknown();
+    BUILD.get().copied().unwrap_or(&UNKNOWN)
 }
