@@ -2,11 +2,11 @@
 
 use std::cell::OnceCell;
 
-use sigstore_verify::crypto::sha256;
 use weir_grant::document::Digest;
 
 use super::bundle::Bundle;
 use super::crypto;
+use super::digest::digest;
 use super::error::{Error, Result};
 use super::policy::{By, Keyless, Policy, Signer, Spec};
 use super::subject::Subject;
@@ -287,10 +287,4 @@ fn proof(signer: &Signer, root: Option<&TrustRoot>) -> String {
         Some(root) => format!("{known}, by the trust root {}", root.digest),
         None => known,
     }
-}
-
-/// SHA-256 of some bytes.
-pub(crate) fn digest(bytes: &[u8]) -> Digest {
-    let digest = *sha256(bytes).as_bytes();
-    Digest::new(digest)
 }

@@ -18,8 +18,8 @@ use sigstore_verify::types::{
 };
 use weir_grant::document::Digest;
 
-use super::admission::digest;
 use super::crypto;
+use super::digest::digest;
 use super::error::{Error, Result};
 use super::statement::{self, PAYLOAD};
 use super::subject::Subject;

@@ -32,6 +32,7 @@
 mod admission;
 mod bundle;
 mod crypto;
+mod digest;
 mod error;
 mod key;
 mod policy;

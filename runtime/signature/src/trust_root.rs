@@ -9,8 +9,8 @@ use sigstore_verify::trust_root::TrustedRoot;
 use weir_files::file_trust;
 use weir_grant::document::Digest;
 
-use super::admission::digest;
 use super::crypto;
+use super::digest::digest;
 use super::error::{Error, Result};
 
 /// The largest trust root, in bytes. Sigstore's own has 8 KiB.

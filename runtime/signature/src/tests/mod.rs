@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use weir_files::Paths;
 use weir_grant::document::Digest;
 
-use super::admission::digest;
+use super::digest::digest;
 use super::*;
 
 const COMPONENT: &[u8] = b"the component of the tests";
