@@ -1,5 +1,6 @@
 //! The patterns of a grant: globs with placeholders, networks, dotted keys, and ranges of numbers.
 
+mod cover;
 mod element;
 mod meet;
 
@@ -16,6 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::diagnostic::choice;
 use super::host_interfaces::HOST_INTERFACES;
 use super::invocation::Invocation;
+pub use cover::glob_covers;
 pub(crate) use element::{Element, elements};
 pub use meet::globs_meet;
 pub(crate) use meet::keys_meet;
@@ -132,19 +134,6 @@ pub fn is_glob(text: &str) -> bool {
 pub(crate) fn is_every(glob: &str) -> bool {
     let one = glob.chars().filter(|c| *c == '?').count();
     glob.contains('*') && glob.chars().all(|c| "*?".contains(c)) && one <= 1
-}
-
-/// Whether a glob matches everything that another text, which may be a glob, matches.
-pub fn glob_covers(wide: &str, narrow: &str) -> bool {
-    if wide == narrow || wide == "*" {
-        return true;
-    }
-    let has_placeholder = |text: &str| text.contains('{');
-    if !is_glob(narrow) && !has_placeholder(narrow) && !has_placeholder(wide) {
-        return glob::Pattern::new(wide).is_ok_and(|pattern| pattern.matches(narrow));
-    }
-    let prefix = wide.strip_suffix('*').filter(|prefix| !is_glob(prefix));
-    prefix.is_some_and(|prefix| narrow.starts_with(prefix))
 }
 
 /// Whether a glob of networks covers all that another covers: in each part, as no wildcard matches a slash.

@@ -130,14 +130,15 @@ rule! {
             left_out("every-key", "it may set every parameter below `net.` of the host");
         => verbs = r.verb();
         /// Owners of the link whose parameter is written, in `host`: this network, this attachment. A parameter
-        /// without a link matches only if this is absent.
+        /// without a link is written only if this is absent. Reads are not limited by it.
         owners: Owners = Has::if_any(r.owner.as_deref()), only_for(&[Verb::Write]), never_suggested();
         /// Values that may be written, exactly.
         values: Exact = Has::if_any(r.value.as_deref()), only_for(&[Verb::Write]),
             left_out("any-value", "it may set these parameters of the host to anything"), usually_left_out();
     } says |rule| {
         // Neither `all` nor `default` has an owner, nor has a parameter that is not a link's.
-        let keys = if rule.has("owners") {
+        let has_owners = rule.has("owners");
+        let keys = if has_owners {
             rule.take("keys").map(|keys| listed(keys, "and"))
         } else {
             None
@@ -146,6 +147,7 @@ rule! {
         let keys = keys.unwrap_or_else(|| rule.all_of("keys", every));
         let values = rule.with("values", " to ");
         match (rule.may(Verb::Read), rule.may(Verb::Write)) {
+            (true, true) if has_owners => format!("read {keys} of any link, and set it{values}"),
             (true, true) => format!("read {keys}, and set it{values}"),
             (false, true) => format!("set {keys}{values}"),
             _ => format!("read {keys}"),

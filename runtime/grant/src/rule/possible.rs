@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::fields::{Bounds, RuleFields};
-use crate::field::types::Owners;
+use crate::field::types::{Keys, Owners};
 use crate::field::{Field, FieldType, Has, Texts};
 use crate::{Capability, Rule, Verb};
 
@@ -138,7 +138,20 @@ fn is_covered(field: &Field, values: &Texts, query: &Texts, verb: Option<Verb>) 
     if query.is_empty() {
         return verb.is_some_and(|verb| !field.is_for(verb));
     }
-    !field.is_of::<Owners>() && are_among(query, values, field.covers)
+    let is_open = |key: &String| field.is_of::<Keys>() && spans_segments(key);
+    !field.is_of::<Owners>() && !query.iter().any(is_open) && are_among(query, values, field.covers)
+}
+
+/// Whether a `*` of a question's key may stand for several segments, which no rule's does. Below `conf` and `neigh` it is an
+/// interface, which is one.
+fn spans_segments(key: &str) -> bool {
+    let segments: Vec<&str> = key.split('.').collect();
+    let is_interface = |at: usize| {
+        let before = at.checked_sub(1).map(|before| segments[before]);
+        matches!(before, Some("conf" | "neigh")) && at + 1 < segments.len()
+    };
+    let mut segments = segments.iter().enumerate();
+    segments.any(|(at, segment)| segment.contains('*') && !is_interface(at))
 }
 
 /// The values that can match something that the query's values match; none if no value can match some part of it.
