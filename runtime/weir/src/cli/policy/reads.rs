@@ -131,28 +131,34 @@ fn apart(rule: &RuleFields) -> Vec<Vec<RuleFields>> {
     apart.into_values().collect()
 }
 
-/// Returns what another grant of the component lets it read, and this one only in part, as far as their fields show: whether it
-/// reads there depends on its configuration.
+/// Returns what another grant of the component lets it read and this one does not, apart from what is lacking: whether it reads there
+/// depends on its configuration. Of capabilities in which this one lets it read something.
 pub fn narrowed_beside(
     granted: &Capabilities,
     other: &Capabilities,
     imported: &Functions,
 ) -> Vec<Lacking> {
+    let lacking = lacking_beside(granted, other, imported);
     let of_capability = |(capability, functions): (Capability, Vec<String>)| {
-        let own: Vec<RuleFields> = rules_of(granted, capability)
-            .iter()
-            .flat_map(RuleFields::split)
-            .collect();
+        let split = |rules: &[RuleFields]| -> Vec<RuleFields> {
+            rules.iter().flat_map(RuleFields::split).collect()
+        };
+        let own = split(&rules_of(granted, capability));
+        let mut known = own.clone();
+        for one in lacking.iter().filter(|one| one.capability == capability) {
+            if let Reads::Rules(rules) = &one.reads {
+                known.extend(split(rules));
+            }
+        }
         let others = rules_of(other, capability);
         let others = others.iter().filter(|rule| is_for_any(rule, &functions));
         let parts: BTreeSet<RuleFields> = others
             .flat_map(|rule| read_of(rule.clone()).split())
             .collect();
-        let is_narrowed = |part: &RuleFields| {
-            own.iter().any(|own| meets(own, part)) && !own.iter().any(|own| own.covers(part))
-        };
+        let is_narrowed = |part: &RuleFields| !known.iter().any(|known| known.covers(part));
         let narrowed = merge(parts.into_iter().filter(is_narrowed).collect());
-        (!narrowed.is_empty()).then_some(Lacking {
+        let reads = own.iter().any(may_read);
+        (reads && !narrowed.is_empty()).then_some(Lacking {
             capability,
             functions,
             reads: Reads::Rules(narrowed),
@@ -505,6 +511,10 @@ mod tests {
         assert_eq!(narrowed(r#"{"verbs": ["read"]}"#), 0);
         // That is missing.
         assert_eq!(narrowed(r#"{"namespace": "host", "verbs": ["read"]}"#), 0);
+        assert_eq!(
+            narrowed(r#"{"namespace": "container", "verbs": ["create"]}"#),
+            0
+        );
     }
 
     #[test]
