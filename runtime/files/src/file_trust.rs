@@ -146,10 +146,26 @@ impl From<io::Error> for Untrusted {
 /// above it up to `root`, and every symbolic link on the way, and only they may write to them. A directory with the
 /// sticky bit, such as `/tmp`, may be writable for all.
 ///
-/// If the file does not exist, its directories are not checked.
+/// If the file does not exist, its directories are not checked. A symbolic link on the way that leads nowhere is an error, and not
+/// a file that does not exist: what it said would not count.
 pub fn open(path: &Path, root: &Path) -> Result<File, Untrusted> {
-    fs::metadata(path)?;
+    find(path)?;
     open_entry(&walk(path, root)?)
+}
+
+fn find(path: &Path) -> io::Result<()> {
+    let Err(error) = fs::metadata(path) else {
+        return Ok(());
+    };
+    let mut places = path.ancestors();
+    let found = places.find(|place| place.symlink_metadata().is_ok());
+    match found.filter(|place| place.metadata().is_err()) {
+        Some(link) if error.kind() == ErrorKind::NotFound => {
+            let what = format!("the symbolic link `{}` leads nowhere", link.display());
+            Err(io::Error::new(ErrorKind::InvalidInput, what))
+        }
+        _ => Err(error),
+    }
 }
 
 /// Opens a regular file of a directory that [`check_directory`] has checked. It must be no symbolic link, and only root and
@@ -327,6 +343,20 @@ mod tests {
     fn a_file_of_ones_own_is_read() {
         assert_eq!(opened(&root(), "a/b/file").unwrap(), "content");
         assert!(opened(&root(), "a/b/other").unwrap_err().is_missing());
+    }
+
+    /// Hostile: who can take away what a link leads to would take away what the file says.
+    #[test]
+    fn a_link_that_leads_nowhere_is_not_a_missing_file() {
+        let root = root();
+        symlink("nowhere", root.path().join("a/link")).unwrap();
+        for path in ["a/link", "a/link/below"] {
+            let error = opened(&root, path).unwrap_err();
+            assert!(!error.is_missing(), "{path}");
+            assert!(error.to_string().contains("leads nowhere"), "{error}");
+        }
+        symlink("b", root.path().join("a/whole")).unwrap();
+        assert!(opened(&root, "a/whole/other").unwrap_err().is_missing());
     }
 
     #[test]
