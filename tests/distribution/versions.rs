@@ -186,6 +186,40 @@ fn a_grant_is_listed_with_its_state() -> Result<()> {
     Ok(())
 }
 
+/// Another version does not take the place of a damaged one, and nobody is told to remove the good one.
+#[test]
+fn a_damaged_kept_version_is_named() -> Result<()> {
+    let (fixture, old, container) = attached_under("old")?;
+    let node = &fixture.node;
+    fixture.publish_version(2)?;
+    grant(node, "new", &fixture.fetch(&["--update"])?)?;
+    let kept = node.root().join("var/lib/weir/plugins/.kept");
+    let version = fs::read_dir(&kept)?.next().context("a version")??.path();
+    for file in ["manifest.json", "code.cwasm"] {
+        let whole = fs::read(version.join(file))?;
+        fs::remove_file(version.join(file))?;
+        let listed = node.json(&["plugin", "list"], 3)?;
+        let mut lines = listed.as_array().context("a list")?.iter();
+        let line = lines
+            .find(|line| line["name"] == "labels")
+            .context("a line")?;
+        let netns = container.netns();
+        let said = node.stderr(&["net", "check", "named", text(&netns)?], 1)?;
+        for error in [
+            line["kept"][0]["error"].as_str().context("an error")?,
+            &said,
+        ] {
+            assert_contains(error, &["damaged", &old, "install that component again"]);
+            assert!(!error.contains("plugin remove"), "{error}");
+        }
+        fs::write(version.join(file), whole)?;
+    }
+    attach(node, "check", &container, 0)?;
+    let removed = node.json(&["plugin", "remove", "labels"], 0)?;
+    assert_eq!(removed["attachments"], 1);
+    Ok(())
+}
+
 /// Also of a plugin that stays as it is, and of a network that was not asked about.
 #[test]
 fn a_fetch_names_the_networks_that_no_grant_covers() -> Result<()> {
@@ -205,6 +239,9 @@ fn a_fetch_names_the_networks_that_no_grant_covers() -> Result<()> {
     node.put_grant("bad.yaml", "not a grant")?;
     let text = node.exits(&["net", "fetch", "named"], 0)?;
     assert_contains(&text, &["kept plugin labels", "bad.yaml"]);
+    let kept = fixture.fetch(&[])?;
+    assert_contains(kept["error"].as_str().unwrap_or_default(), &["bad.yaml"]);
+    assert_eq!(kept["not_covered"], json!(["named"]));
     Ok(())
 }
 

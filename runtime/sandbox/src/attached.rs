@@ -80,7 +80,7 @@ impl Attached {
         Ok(())
     }
 
-    fn versions(&self) -> Vec<Digest> {
+    pub(crate) fn versions(&self) -> Vec<Digest> {
         let directories = entries(&self.directory).unwrap_or_default();
         let names = directories.iter().filter_map(|d| d.file_name()?.to_str());
         names

@@ -96,6 +96,11 @@ impl Catalogue {
     ///
     /// Errors: `codes::NO_PLUGIN` if it is missing or damaged.
     pub(super) fn kept_version(&self, name: &str, digest: &Digest) -> Result<Plugin, Error> {
+        let kept = self.open_kept_version(name, digest);
+        kept.map_err(|error| of_kept_version(error, digest))
+    }
+
+    fn open_kept_version(&self, name: &str, digest: &Digest) -> Result<Plugin, Error> {
         let place = PluginStore::kept_version_directory(&self.paths.plugins(), name, digest);
         let directory = File::open(&place).map_err(|e| damaged(name, &e.to_string()))?;
         let installed = Installed::open(name, &self.paths, &place, &directory)?;
@@ -157,6 +162,13 @@ impl Catalogue {
     pub fn keeps(&self, name: &str, component: &Digest) -> bool {
         let kept = PluginStore::kept_versions(&self.paths.plugins(), name);
         kept.is_ok_and(|kept| kept.contains(component))
+    }
+
+    /// How many attachments the present version of a plugin has made, and those that are kept.
+    pub fn attachments(&self, name: &str) -> usize {
+        let attached = Attached::of(&self.paths.plugins(), name);
+        let versions = attached.versions();
+        versions.iter().map(|digest| attached.count(digest)).sum()
     }
 
     fn kept_versions(&self, name: &str) -> Result<Vec<KeptVersion>, io::Error> {
@@ -336,6 +348,14 @@ impl Plugin {
             Source::Installed(installed) => installed.component(),
         }
     }
+}
+
+/// An error about a kept version: the installed one is not to be touched for it.
+pub(super) fn of_kept_version(error: Error, digest: &Digest) -> Error {
+    error.with_details(format!(
+        "it is component {digest}, which was replaced and is kept for its attachments: install that component again with `weir plugin \
+         add --replace FILE`, and the present one when they are gone"
+    ))
 }
 
 fn no_manifest(name: &str, place: &Path) -> Error {

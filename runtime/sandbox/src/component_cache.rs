@@ -9,7 +9,7 @@ use weir_cni::Error;
 use weir_host::State;
 use weir_host::bindings::PluginPre;
 
-use super::catalogue::Plugin;
+use super::catalogue::{Plugin, of_kept_version};
 use super::imports::{self, Imports};
 use super::{code, codes, contract, linker};
 
@@ -56,7 +56,13 @@ impl ComponentCache {
     }
 
     fn make(&self, plugin: &Plugin) -> Result<PluginPre<State>, Error> {
-        let component = code::load(&self.engine, plugin)?;
+        let component = code::load(&self.engine, plugin).map_err(|error| {
+            if plugin.is_kept_version {
+                of_kept_version(error, &plugin.digest)
+            } else {
+                error
+            }
+        })?;
         let subject = format!("plugin `{}`", plugin.name);
         let linker = if plugin.is_built_in() {
             weir_host::linker(&self.engine, &component)

@@ -379,9 +379,8 @@ fn check_digest(plugin: &Plugin, loaded: &Loaded) -> Result<(), Error> {
             format!("plugin `{name}` is {digest}, but its grant is for {granted}"),
         )
         .with_details(format!(
-            "review the new component with `weir plugin inspect {name}`, then change \
-             `spec.plugin.digest` in `{}`; while `weir plugin list` shows that component as kept, put a grant for the new one in \
-             another file instead",
+            "review the new component with `weir plugin inspect {name}`, then put a grant for it beside `{}`, or, if `weir plugin \
+             list` does not show that component as kept for attachments, change `spec.plugin.digest` there",
             loaded.origin
         ))),
         Fit::Missing => Err(Error::new(

@@ -193,9 +193,13 @@ impl Sandbox {
         }
         let version = self.attached(name).version(request, &current.digest);
         let replaced = version.filter(|digest| *digest != current.digest);
-        let kept = replaced.and_then(|digest| self.catalogue.kept_version(name, &digest).ok());
-        let kept = kept.filter(|kept| self.admit(kept, request).is_ok());
-        Ok(kept.unwrap_or(current))
+        // One that is not kept any more, as after a restored backup, cannot run at all.
+        let Some(digest) = replaced.filter(|digest| self.catalogue.keeps(name, digest)) else {
+            return Ok(current);
+        };
+        let kept = self.catalogue.kept_version(name, &digest)?;
+        let is_granted = self.admit(&kept, request).is_ok();
+        Ok(if is_granted { kept } else { current })
     }
 
     /// Notes which version of an installed plugin makes an attachment, so that it is kept. False if it was replaced before that:

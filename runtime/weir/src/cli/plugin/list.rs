@@ -122,8 +122,7 @@ fn kept_line(sandbox: &Sandbox, name: &str, kept: KeptVersion, grants: &Grants) 
         provenance: whole.as_ref().ok().and_then(Plugin::provenance).cloned(),
         attachments: kept.attachments,
         grants: own.collect(),
-        // What its details advise is for an installed one.
-        error: whole.err().map(|error| error.msg),
+        error: whole.err().map(|e| text_of(&e)),
         digest: kept.digest,
     }
 }

@@ -7,6 +7,7 @@ use weir_gate::{Event, User};
 use weir_grant::document::Digest;
 use weir_sandbox::{Loaded, Origin, Sandbox, survey_grants};
 
+use crate::cli::number::counted;
 use crate::cli::output::{Answer, Format, say, show};
 use crate::cli::outside::refuse;
 
@@ -23,6 +24,8 @@ struct Removed {
     name: String,
     /// The digest of the removed component, if known.
     digest: Option<String>,
+    /// How many attachments it has made that are there: without it, their CHECK and DEL fail.
+    attachments: usize,
     /// The files of its remaining grants.
     grants_left: Vec<String>,
     /// The same as sentences.
@@ -33,6 +36,7 @@ struct Removed {
 pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let name = &arguments.name;
     refuse(sandbox.paths(), name)?;
+    let attachments = sandbox.catalogue().attachments(name);
     let found = sandbox.catalogue().find(name).ok();
     let digest = found.map(|plugin| plugin.digest);
     let gone = sandbox.catalogue().remove(name);
@@ -47,8 +51,16 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     gone.map_err(show)?;
     recorded.map_err(|e| show(e.with_prefix(format_args!("plugin `{name}` is removed"))))?;
     let left = grants_of(sandbox, name);
+    let mut remarks: Vec<String> = left.iter().map(|l| remark(l, digest.as_ref())).collect();
+    if attachments > 0 {
+        let made = counted(attachments as u64, "attachment");
+        remarks.push(format!(
+            "it has made {made} that are there: their CHECK and DEL fail until it is installed again"
+        ));
+    }
     let removed = Removed {
-        remarks: left.iter().map(|l| remark(l, digest.as_ref())).collect(),
+        attachments,
+        remarks,
         grants_left: left.iter().map(|l| l.origin.to_string()).collect(),
         digest: digest.map(|digest| digest.to_string()),
         name: name.clone(),

@@ -1,6 +1,6 @@
 //! The outcome of a URI, for people and programs.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use weir_sandbox::{Plugin, Provenance};
 
 use super::wanted::Wanted;
@@ -32,20 +32,12 @@ pub struct Fetched {
     /// Of what was installed.
     #[serde(flatten)]
     pub coverage: Option<Coverage>,
-    /// Of all networks that name the URI, those which no grant in force covers; or why the grants are unknown.
-    #[serde(skip_serializing_if = "is_nothing", serialize_with = "networks")]
-    pub not_covered: Result<Vec<String>, String>,
-}
-
-fn is_nothing(networks: &Result<Vec<String>, String>) -> bool {
-    networks.as_ref().map_or(true, Vec::is_empty)
-}
-
-fn networks<S: Serializer>(
-    networks: &Result<Vec<String>, String>,
-    to: S,
-) -> Result<S::Ok, S::Error> {
-    networks.as_deref().unwrap_or_default().serialize(to)
+    /// Of all networks that name the URI, those which no grant in force covers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_covered: Vec<String>,
+    /// Why the grants are unknown, of what was not installed now: they cannot be read, and then no plugin runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 impl Fetched {
@@ -53,7 +45,7 @@ impl Fetched {
     pub fn kept(
         plugin: &Plugin,
         wanted: &Wanted,
-        not_covered: Result<Vec<String>, String>,
+        (not_covered, error): (Vec<String>, Option<String>),
     ) -> Self {
         Self {
             state: State::Kept,
@@ -63,6 +55,7 @@ impl Fetched {
             provenance: plugin.provenance().cloned().unwrap_or_default(),
             coverage: None,
             not_covered,
+            error,
         }
     }
 
@@ -87,23 +80,18 @@ impl Fetched {
         if let Some(coverage) = &self.coverage {
             coverage.print(name);
         }
+        if let Some(error) = &self.error {
+            print_list("grant", error.lines());
+        }
         let known = self.coverage.as_ref();
-        match &self.not_covered {
-            // The grants that cannot be read are named above.
-            Err(_) if known.is_some_and(|coverage| coverage.error.is_some()) => {}
-            Err(error) => print_list("grant", error.lines()),
-            Ok(_) if known.is_some_and(|coverage| !coverage.has_grant()) => {
-                say!(
-                    "it needs a grant for this digest: `weir grants new {name}` prints one to review"
-                );
-            }
-            Ok(networks) if !networks.is_empty() => {
-                let networks = networks.join("`, `");
-                say!(
-                    "no grant in force for this component covers network `{networks}`: ADD fails there"
-                );
-            }
-            Ok(_) => {}
+        let has_error = self.error.is_some() || known.is_some_and(|c| c.error.is_some());
+        if !has_error && known.is_some_and(|coverage| !coverage.has_grant()) {
+            say!("it needs a grant for this digest: `weir grants new {name}` prints one to review");
+        } else if !has_error && !self.not_covered.is_empty() {
+            let networks = self.not_covered.join("`, `");
+            say!(
+                "no grant in force for this component covers network `{networks}`: ADD fails there"
+            );
         }
     }
 }

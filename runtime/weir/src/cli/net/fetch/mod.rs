@@ -195,15 +195,19 @@ impl Fetch<'_> {
         Fetched::kept(plugin, self.wanted, self.not_covered(&plugin.name))
     }
 
-    /// Of the networks that name the URI, also those that were not asked for, those which no grant covers.
-    fn not_covered(&self, plugin: &str) -> Result<Vec<String>, String> {
+    /// Of the networks that name the URI, also those that were not asked for, those which no grant covers; and why the grants are
+    /// unknown, if they are.
+    fn not_covered(&self, plugin: &str) -> (Vec<String>, Option<String>) {
         let paths = self.sandbox.paths();
         let mut networks = self.wanted.networks.clone();
         networks
             .extend(wanted::naming(paths, self.arguments, &self.wanted.uri).unwrap_or_default());
         networks.sort();
         networks.dedup();
-        not_covered(paths, plugin, &networks).map_err(|error| format!("{error:#}"))
+        match not_covered(paths, plugin, &networks) {
+            Ok(networks) => (networks, None),
+            Err(error) => (networks, Some(format!("{error:#}"))),
+        }
     }
 
     fn get(&self, name: Option<&str>) -> Result<Found> {
@@ -256,7 +260,8 @@ impl Fetch<'_> {
         Ok(Fetched {
             state,
             networks: self.wanted.networks.clone(),
-            not_covered: self.not_covered(&name),
+            not_covered: self.not_covered(&name).0,
+            error: None,
             digest: found.inspection.digest.to_string(),
             coverage: Some(coverage),
             name,
