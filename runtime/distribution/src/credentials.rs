@@ -61,10 +61,10 @@ pub(crate) enum Secret {
 }
 
 impl Credentials {
-    /// Finds the credentials for a registry; none if there are none.
+    /// Finds the credentials for a registry; none if there are none. A helper that finds them has `most` and [`HELPER`] for it.
     ///
     /// Errors: what there is cannot be read.
-    pub(crate) fn find(source: &Source, reference: &Reference) -> Result<Self> {
+    pub(crate) fn find(source: &Source, reference: &Reference, most: Duration) -> Result<Self> {
         let (file, is_own) = match source {
             Source::Anonymous => return Ok(Self::none("none are to be used".to_owned())),
             Source::File(file) => (file.clone(), false),
@@ -87,7 +87,7 @@ impl Credentials {
         } else {
             without_helpers(&text).map_err(failed)?
         };
-        let found = look_up(config, reference).map_err(failed)?;
+        let found = look_up(config, reference, most.min(HELPER)).map_err(failed)?;
         Ok(match found {
             Some(secret) => Self {
                 secret,
@@ -162,7 +162,11 @@ fn not_valid(error: &serde_json::Error) -> String {
 }
 
 /// Looks a registry up in a configuration, in a thread of its own: a helper may never end.
-fn look_up(config: Vec<u8>, reference: &Reference) -> Result<Option<Secret>, String> {
+fn look_up(
+    config: Vec<u8>,
+    reference: &Reference,
+    most: Duration,
+) -> Result<Option<Secret>, String> {
     let (send, receive) = mpsc::channel();
     let registry = if reference.is_docker_hub() {
         DOCKER_HUB.to_owned()
@@ -173,11 +177,11 @@ fn look_up(config: Vec<u8>, reference: &Reference) -> Result<Option<Secret>, Str
         // Nobody is there any more if it took too long.
         let _ = send.send(get_credential_from_reader(&config[..], &registry));
     });
-    let found = receive.recv_timeout(HELPER);
+    let found = receive.recv_timeout(most);
     let found = found.map_err(|_| {
         format!(
             "the credential helper did not answer within {} s",
-            HELPER.as_secs()
+            most.as_secs_f32()
         )
     })?;
     match found {

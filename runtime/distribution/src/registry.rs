@@ -107,7 +107,8 @@ impl Registry {
             Scheme::HTTPS
         };
         let client = Client::new(&self.options)?;
-        let credentials = Credentials::find(credentials, &self.reference)?;
+        let credentials =
+            Credentials::find(credentials, &self.reference, self.options.limits.total)?;
         Session::new(client, &self.reference, credentials, scheme, action)
     }
 }

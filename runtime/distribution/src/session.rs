@@ -182,6 +182,7 @@ mod tests {
     use super::super::credentials::Source;
     use super::super::options::Options;
     use super::*;
+    use crate::connection::Limits;
 
     fn session(plain_http: bool) -> Session {
         let reference: Reference = "registry.example/a:1".parse().expect("valid");
@@ -190,7 +191,9 @@ mod tests {
             ..Options::default()
         };
         let client = Client::new(&options).expect("the system's authorities");
-        let credentials = Credentials::find(&Source::Anonymous, &reference).expect("none");
+        let credentials =
+            Credentials::find(&Source::Anonymous, &reference, Limits::default().total)
+                .expect("none");
         let scheme = Scheme::HTTPS;
         Session::new(client, &reference, credentials, scheme, Action::Pull).expect("a session")
     }

@@ -65,7 +65,8 @@ pub enum Error {
     Unsigned { digest: Digest, policy: String },
     #[error(
         "it is signed, but there is no policy `{}` that names a signer for it. `weir plugin verify --key FILE` checks a signature \
-         with a key; a component that you have checked yourself can be named by its digest: `--digest {digest}`",
+         with a key; a component that you have checked yourself can be named by its digest: `--digest {digest}` of `weir plugin add`, \
+         `weir plugin load` and `weir net fetch`, or the artifact's in the name that is pulled",
         .path.display()
     )]
     NoPolicy { digest: Digest, path: PathBuf },

@@ -75,10 +75,12 @@ impl TryFrom<Written> for Spec {
     fn try_from(written: Written) -> Result<Self, String> {
         let needing = written.signers.iter().filter(|s| s.needs_trust_root());
         let needing: Vec<String> = needing.map(|s| format!("`{}`", s.name)).collect();
+        let needs = if needing.len() == 1 { "needs" } else { "need" };
         if written.trust_root.is_none() && !needing.is_empty() {
             return Err(format!(
-                "`trustRoot` is missing, the absolute path of a `trusted_root.json`, which {} needs",
-                joined(needing, "and")
+                "`trustRoot` is missing, the absolute path of a `trusted_root.json`, which signer {} {}",
+                joined(needing, "and"),
+                needs
             ));
         }
         Ok(Self {

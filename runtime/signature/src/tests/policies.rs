@@ -244,7 +244,7 @@ fn a_mistake_is_found_with_its_place() {
     let needed = "  signers:\n    - {name: a, plugins: [b], keyless: {identity: d, issuer: c}}\n    - {name: b, plugins: [b], keyless: {identity: d, issuer: c}}";
     assert_contains(
         &mistakes(needed),
-        &["`trustRoot` is missing", "`a` and `b`"],
+        &["`trustRoot` is missing", "`a` and `b` need"],
     );
     let keyless = |identity: &str| {
         format!(
@@ -263,7 +263,7 @@ fn a_mistake_is_found_with_its_place() {
     }
     assert!(Policy::load(&Node::new(&keyless("https://github.com/a/*")).paths()).is_ok());
     let without = keyless("a@b").replace("  trustRoot: /a\n", "");
-    assert_contains(&mistakes(&without), &["which `a` needs"]);
+    assert_contains(&mistakes(&without), &["which signer `a` needs"]);
 }
 
 #[test]

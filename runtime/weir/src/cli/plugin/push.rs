@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde::Serialize;
 use weir_distribution::{Artifact, Interface, Metadata, OWN_ANNOTATIONS, Reference};
-use weir_sandbox::{Inspection, Sandbox, parse_grant};
+use weir_sandbox::{Catalogue, Inspection, Sandbox, parse_grant};
 use weir_signature::{Bundle, Subject};
 
 use super::arrival::signatures;
@@ -68,6 +68,7 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
         .check()
         .map_err(|e| show(e.with_prefix(format_args!("`{shown}`"))))?;
     let metadata = metadata(&inspection, arguments)?;
+    Catalogue::check_name(&metadata.name).map_err(show)?;
     let names = &inspection.names;
     let interface = Interface {
         exports: names.exports.clone(),
