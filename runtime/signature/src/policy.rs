@@ -350,7 +350,7 @@ fn parse(bytes: &[u8]) -> Result<Spec, Vec<Diagnostic>> {
     Ok(document.spec)
 }
 
-/// Reads signers, of which no two have the same name.
+/// Reads signers. Two of the same name are an error.
 fn signers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Signer>, D::Error> {
     deserializer.deserialize_seq(Signers)
 }

@@ -26,7 +26,7 @@ pub struct Build {
 }
 
 impl Build {
-    /// One of which nothing was recorded.
+    /// A build whose inputs were not recorded.
     pub const fn unknown() -> Self {
         Self {
             commit: None,

@@ -17,7 +17,7 @@ use super::installation::version;
 use crate::cli::component::{name_of, read_opened};
 use crate::cli::output::show;
 
-/// What is asked for at a URI. What is there is compiled, and runs, only if it is that.
+/// What a network or a list wants at a URI. Only that is compiled, and runs.
 #[derive(Clone, Copy, Default)]
 pub struct Expected<'a> {
     /// The plugin's name on this node, if it is known.
@@ -62,7 +62,7 @@ impl Found {
         name.context("it has no name; give one with --name")
     }
 
-    /// Decides whether the node's policy lets it be the plugin that is asked for.
+    /// Decides whether the node's policy lets it be the plugin that is wanted.
     pub fn admit(
         &self,
         paths: &Paths,
@@ -80,7 +80,7 @@ impl Found {
         })
     }
 
-    /// Errors: it is not what is asked for, or not a plugin.
+    /// Errors: it is not what is wanted, or not a plugin.
     fn of(
         sandbox: &Sandbox,
         expected: &Expected<'_>,
