@@ -75,13 +75,17 @@ fn log(fixture: &AttackedNode) -> Result<Vec<String>> {
 #[test]
 fn the_log_is_counted_to_the_last_byte() -> Result<()> {
     let puppet = puppet("{ log: 1MiB }")?;
-    let lines = || vec![json!({ "do": "store.open" }); 4];
+    // In turn: what comes again at once is not written again. The last one is the longer one.
+    let lines = || {
+        let names = ["route.list", "store.open"].repeat(2).into_iter();
+        names.map(|name| json!({ "do": name })).collect()
+    };
     puppet.run(lines(), "")?.result();
     let written = log(&puppet.fixture)?;
     assert_eq!(written.len(), 4, "{written:#?}");
-    // All alike, with the byte that ends them.
-    let bytes = written[0].len() + 1;
-    for (limit, kept) in [(3 * bytes - 1, 2), (3 * bytes, 3), (3 * bytes + 1, 3)] {
+    // With the byte that ends each.
+    let bytes: usize = written[..3].iter().map(|line| line.len() + 1).sum();
+    for (limit, kept) in [(bytes - 1, 2), (bytes, 3), (bytes + 1, 3)] {
         puppet.grant("{}", &format!("{{ log: {limit}B }}"))?;
         puppet.run(lines(), "")?.result();
         let written = log(&puppet.fixture)?;

@@ -148,7 +148,12 @@ impl Puppet {
         let text = fs::read_to_string(path).unwrap_or_default();
         let lines = text.lines();
         let values = lines.map(|line| serde_json::from_str(line).expect("JSON Lines"));
-        values.filter_map(|line: Value| answer(&line)).collect()
+        // A line that came again is there once more, with how often.
+        let all = values.flat_map(|line: Value| {
+            let times = line["repeated"].as_u64().unwrap_or(1);
+            (0..times).filter_map(move |_| answer(&line))
+        });
+        all.collect()
     }
 }
 

@@ -122,8 +122,8 @@ fn act(what: &str, request: &Request<Config>, result: &mut AddResult) -> Result<
             Ok(())
         }
         "log much" => {
-            let line = "z".repeat(1000);
-            (0..1000).for_each(|_| log::info(&line, &[]));
+            let line = "z".repeat(996);
+            (0..1000).for_each(|at| log::info(&format!("{at:04}{line}"), &[]));
             Ok(())
         }
         "drive the terminal" => drive_the_terminal(),
