@@ -26,7 +26,7 @@ fn an_authority_of_ones_own_is_trusted_if_it_is_given() -> Result<()> {
         "--ca-file",
         text(&other)?,
     ])?;
-    assert_contains(&error, &["cannot be reached", "certificate", "--ca-file"]);
+    assert_contains(&error, &["cannot be trusted", "certificate", "--ca-file"]);
     // Another name than that of the certificate.
     let by_address = case.reference.replace("localhost", "127.0.0.1");
     let error = case
@@ -34,7 +34,7 @@ fn an_authority_of_ones_own_is_trusted_if_it_is_given() -> Result<()> {
         .failure(&[&["plugin", "pull", &by_address, "x"][..], &with].concat())?;
     assert_contains(
         &error,
-        &["cannot be reached", "certificate not valid for name"],
+        &["cannot be trusted", "certificate not valid for name"],
     );
     // Without TLS, which the registry does not speak.
     let error = case

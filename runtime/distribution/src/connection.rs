@@ -1,6 +1,7 @@
 //! HTTP requests and their answers, each within limits of time and size.
 
 use std::error::Error as StdError;
+use std::io;
 use std::time::Duration;
 
 use http::{Request, Uri};
@@ -134,13 +135,40 @@ fn slow(url: &Uri, limit: Duration) -> Error {
 }
 
 /// The innermost reason says what happened; the outer ones, in which layer.
-fn unreachable(url: &Uri, error: &dyn StdError) -> Error {
+fn unreachable(url: &Uri, error: &(dyn StdError + 'static)) -> Error {
     let mut reason = error;
-    while let Some(source) = reason.source() {
-        reason = source;
+    let (mut is_of_tls, mut is_of_http) = (false, false);
+    loop {
+        is_of_tls |= is_about_trust(reason);
+        is_of_http |= reason
+            .downcast_ref::<hyper::Error>()
+            .is_some_and(hyper::Error::is_parse);
+        match reason.source() {
+            Some(source) => reason = source,
+            None => break,
+        }
     }
-    Error::Unreachable {
-        host: host_of(url).into(),
-        why: reason.to_string().into(),
+    let (host, why) = (host_of(url).into(), reason.to_string().into());
+    if is_of_tls {
+        Error::Tls { host, why }
+    } else if is_of_http {
+        let url = url.to_string().into();
+        Error::Protocol { url, why }
+    } else {
+        Error::Unreachable { host, why }
+    }
+}
+
+/// Whether a certificate is why there is no connection. What an I/O error wraps is not its source.
+fn is_about_trust(error: &(dyn StdError + 'static)) -> bool {
+    let wrapped = error
+        .downcast_ref::<io::Error>()
+        .and_then(io::Error::get_ref);
+    match wrapped {
+        Some(inner) => is_about_trust(inner),
+        None => matches!(
+            error.downcast_ref::<rustls::Error>(),
+            Some(rustls::Error::InvalidCertificate(_))
+        ),
     }
 }

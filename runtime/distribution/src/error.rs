@@ -55,6 +55,11 @@ pub enum Error {
          authority of its own, and --plain-http for one without TLS"
     )]
     Unreachable { host: Text, why: Text },
+    #[error(
+        "server `{host}` cannot be trusted: {why}; give --ca-file for one with an authority of its own, and the name that its certificate \
+         is for"
+    )]
+    Tls { host: Text, why: Text },
     #[error("server `{host}` did not answer within {}; try again, or give a longer --timeout", seconds(*.limit))]
     Slow { host: Text, limit: Duration },
     #[error("not done within {}, the limit for the whole transfer; give a longer --timeout", seconds(*.limit))]
