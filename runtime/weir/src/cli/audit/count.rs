@@ -13,7 +13,7 @@ pub struct Count {
     pub refused: u64,
     pub undone: u64,
     /// Changes that people made: plugins added or removed, grants changed. No rule allowed them.
-    pub changes: u64,
+    pub changes_by_people: u64,
     /// How many of the allowed and undone operations the kernel answered with an error.
     pub failed: u64,
     /// Time in the kernel. An IPAM plugin's is also counted for the plugin that ran it.
@@ -25,7 +25,7 @@ pub struct Count {
 impl Count {
     pub fn add(&mut self, record: &Record) {
         match record.verdict {
-            Verdict::Allowed if record.is_event() => self.changes += 1,
+            Verdict::Allowed if record.is_event() => self.changes_by_people += 1,
             Verdict::Allowed => self.allowed += 1,
             Verdict::Denied => self.denied += 1,
             Verdict::Refused => self.refused += 1,
@@ -38,7 +38,7 @@ impl Count {
     }
 
     pub fn records(&self) -> u64 {
-        self.changes + self.operations()
+        self.changes_by_people + self.operations()
     }
 
     /// What plugins did, or tried to.

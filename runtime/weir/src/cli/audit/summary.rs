@@ -45,8 +45,8 @@ fn print_text(summary: &Summary<'_>) {
         number(count.undone),
         number(count.failed)
     );
-    if count.changes > 0 {
-        let changes = counted(count.changes, "change");
+    if count.changes_by_people > 0 {
+        let changes = counted(count.changes_by_people, "change");
         print_line!("{changes} of plugins and grants by people");
     }
     if let Some(warning) = not_records(unreadable) {

@@ -230,6 +230,7 @@ impl<'a> Subject<'a> {
                 (tile("↶ undone", count.undone, if count.undone > 0 { "undone" } else { "none" }))
                 (tile("failed in the kernel", count.failed, "none"))
                 (tile("attachments", attachments.count(), "none"))
+                (tile("changes by people", count.changes_by_people, "none"))
                 (tile("plugins", self.tally.plugins.len() as u64, "none"))
             }
             @if unreadable > 0 {
