@@ -83,15 +83,28 @@ impl Fetched {
         if let Some(error) = &self.error {
             print_list("grant", error.lines());
         }
-        let known = self.coverage.as_ref();
-        let has_error = self.error.is_some() || known.is_some_and(|c| c.error.is_some());
-        if !has_error && known.is_some_and(|coverage| !coverage.has_grant()) {
-            say!("it needs a grant for this digest: `weir grants new {name}` prints one to review");
-        } else if !has_error && !self.not_covered.is_empty() {
-            let networks = self.not_covered.join("`, `");
-            say!(
-                "no grant in force for this component covers network `{networks}`: ADD fails there"
-            );
+        if let Some(advice) = self.advice() {
+            say!("{advice}");
         }
+    }
+
+    /// What the plugin needs before it runs in its networks; none if the grants are unknown.
+    fn advice(&self) -> Option<String> {
+        let Self { name, coverage, .. } = self;
+        let has_error = coverage.as_ref().is_some_and(|c| c.error.is_some());
+        if self.error.is_some() || has_error {
+            return None;
+        }
+        if coverage.as_ref().is_some_and(|c| !c.has_grant()) {
+            return Some(format!(
+                "it needs a grant for this digest: `weir grants new {name}` prints one to review"
+            ));
+        }
+        let networks = self.not_covered.join("`, `");
+        (!networks.is_empty()).then(|| {
+            format!(
+                "no grant in force for this component covers network `{networks}`: ADD fails there"
+            )
+        })
     }
 }
