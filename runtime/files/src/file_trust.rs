@@ -153,9 +153,11 @@ pub fn open(path: &Path, root: &Path) -> Result<File, Untrusted> {
     open_entry(&walk(path, root)?)
 }
 
-fn find(path: &Path) -> io::Result<()> {
-    let Err(error) = fs::metadata(path) else {
-        return Ok(());
+/// Checks that something is there. A link that leads nowhere is another error than a missing file.
+fn find(path: &Path) -> io::Result<Metadata> {
+    let error = match fs::metadata(path) {
+        Ok(metadata) => return Ok(metadata),
+        Err(error) => error,
     };
     let mut places = path.ancestors();
     let found = places.find(|place| place.symlink_metadata().is_ok());
@@ -216,7 +218,7 @@ fn open_regular(path: &Path, options: &mut OpenOptions) -> Result<File, Untruste
 /// Follows the path to a socket that only root and weir's user can have put there, as [`open`] does for a file. All may
 /// write to it. Returns the path without symbolic links.
 pub fn find_socket(path: &Path, root: &Path) -> Result<PathBuf, Untrusted> {
-    fs::metadata(path)?;
+    find(path)?;
     let place = walk(path, root)?;
     let metadata = fs::symlink_metadata(&place)?;
     if !metadata.file_type().is_socket() {
@@ -229,7 +231,7 @@ pub fn find_socket(path: &Path, root: &Path) -> Result<PathBuf, Untrusted> {
 
 /// Checks a directory as [`open`] checks a file. Its entries are then safe to list.
 pub fn check_directory(path: &Path, root: &Path) -> Result<(), Untrusted> {
-    let metadata = fs::metadata(path)?;
+    let metadata = find(path)?;
     let place = walk(path, root)?;
     check(&metadata, Owner::UserOrRoot).map_err(|foreign| Untrusted::exposed(&place, foreign))
 }
@@ -354,6 +356,8 @@ mod tests {
             let error = opened(&root, path).unwrap_err();
             assert!(!error.is_missing(), "{path}");
             assert!(error.to_string().contains("leads nowhere"), "{error}");
+            let error = check_directory(&root.path().join(path), root.path()).unwrap_err();
+            assert!(!error.is_missing(), "{path}");
         }
         symlink("b", root.path().join("a/whole")).unwrap();
         assert!(opened(&root, "a/whole/other").unwrap_err().is_missing());
