@@ -18,6 +18,19 @@ pub(crate) enum Element {
 }
 
 impl Element {
+    /// Whether it may stand for a character. A placeholder may not: its value is not known.
+    pub(crate) fn has(&self, c: char) -> bool {
+        match self {
+            Self::Many | Self::One => true,
+            Self::Literal(own) => *own == c,
+            Self::Placeholder(_) => false,
+            Self::Class { ranges, negated } => {
+                let mut ranges = ranges.iter();
+                ranges.any(|(first, last)| (*first..=*last).contains(&c)) != *negated
+            }
+        }
+    }
+
     /// Whether it may stand for any text: a placeholder's value is not known.
     pub(crate) fn is_any_text(&self) -> bool {
         matches!(self, Self::Many | Self::Placeholder(_))
@@ -72,4 +85,27 @@ fn class(text: &str) -> Option<(Element, usize)> {
         };
     }
     Some((Element::Class { ranges, negated }, end + 1))
+}
+
+/// Checks that a comparison of a glob with a text without a wildcard says what the matcher does.
+#[cfg(test)]
+pub(super) fn assert_agrees_with_the_matcher(holds: fn(&str, &str) -> bool) {
+    let globs = [
+        "*",
+        "?",
+        "e*",
+        "*0",
+        "eth?",
+        "[a-z]*",
+        "[!e]*",
+        "e[t]h[0-9]",
+        "a*b?c*",
+        "[]-]",
+    ];
+    for text in ["", "e", "eth0", "eth10", "veth0", "aXbYcZ", "abc", "]", "-"] {
+        for glob in globs {
+            let pattern = ::glob::Pattern::new(glob).expect("a glob");
+            assert_eq!(holds(glob, text), pattern.matches(text), "{glob} {text}");
+        }
+    }
 }
