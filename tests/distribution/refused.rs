@@ -136,6 +136,11 @@ fn files(directory: &Path) -> Result<BTreeMap<PathBuf, String>> {
     Ok(files)
 }
 
+fn add_as_labels(file: &Path) -> Result<[&str; 6]> {
+    let file = text(file)?;
+    Ok(["plugin", "add", file, "--name", "labels", "--replace"])
+}
+
 /// Packs a layout with `tar`, under other names.
 fn pack(layout: &Path, options: &[&str], archive: &Path) -> Result<()> {
     let mut tar = Command::new("tar");
@@ -270,14 +275,7 @@ fn a_component_of_another_world_is_refused() -> Result<()> {
         attacked.gets(&Forged::of(&bytes), &[why])?;
         let file = attacked.elsewhere("labels.wasm");
         fs::write(&file, bytes)?;
-        let add = [
-            "plugin",
-            "add",
-            text(&file)?,
-            "--name",
-            "labels",
-            "--replace",
-        ];
+        let add = add_as_labels(&file)?;
         attacked.is_refused(&add, &["labels.wasm", why])?;
     }
     Ok(())
@@ -293,14 +291,7 @@ fn what_the_policy_refuses_is_not_compiled() -> Result<()> {
     attacked.gets(&Forged::of(&broken), &["it is not signed"])?;
     let file = attacked.elsewhere("labels.wasm");
     fs::write(&file, broken)?;
-    let add = [
-        "plugin",
-        "add",
-        text(&file)?,
-        "--name",
-        "labels",
-        "--replace",
-    ];
+    let add = add_as_labels(&file)?;
     attacked.is_refused(&add, &["it is not signed"])?;
     let zeros = format!("sha256:{}", "0".repeat(64));
     let other = [&add[..], &["--digest", &zeros]].concat();

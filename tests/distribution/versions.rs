@@ -51,16 +51,21 @@ fn kept(node: &Node) -> usize {
     fs::read_dir(kept).map_or(0, Iterator::count)
 }
 
+/// The line of `labels` in `weir plugin list`, which ends with this status.
+fn labels(node: &Node, status: i32) -> Result<Value> {
+    let listed = node.json(&["plugin", "list"], status)?;
+    let mut lines = listed.as_array().context("a list")?.iter();
+    let line = lines.find(|line| line["name"] == "labels");
+    line.cloned().context("a line of it")
+}
+
 /// `weir plugin list` shows the version that is kept for one attachment, under the grant that names it.
 fn check_listed(
     node: &Node,
     (old, old_file): (&str, &str),
     (new, new_file): (&str, &str),
 ) -> Result<()> {
-    let listed = node.json(&["plugin", "list"], 0)?;
-    let mut lines = listed.as_array().context("a list")?.iter();
-    let labels = lines.find(|line| line["name"] == "labels");
-    let labels = labels.context("a line of it")?;
+    let labels = labels(node, 0)?;
     let named = |line: &Value, file: &str| {
         let grants = line["grants"].as_array().context("its grants")?;
         let [grant] = &grants[..] else {
@@ -74,7 +79,7 @@ fn check_listed(
         Ok(())
     };
     assert_eq!(labels["digest"], new);
-    named(labels, &format!("{new_file}.yaml"))?;
+    named(&labels, &format!("{new_file}.yaml"))?;
     let kept = labels["kept"].as_array().context("kept versions")?;
     assert_eq!(kept.len(), 1, "{labels:#}");
     assert_eq!(
@@ -133,15 +138,7 @@ fn a_version_that_is_installed_again_is_not_listed_as_kept() -> Result<()> {
     let node = &fixture.node;
     fixture.publish_version(2)?;
     let new = fixture.fetch(&["--update"])?["digest"].clone();
-    let listed = |plugin: &str| -> Result<Value> {
-        let listed = node.json(&["plugin", "list"], 0)?;
-        let mut lines = listed.as_array().context("a list")?.iter();
-        Ok(lines
-            .find(|line| line["name"] == plugin)
-            .context("a line")?
-            .clone())
-    };
-    let line = listed("labels")?;
+    let line = labels(node, 0)?;
     assert_eq!(
         (&line["digest"], &line["kept"][0]["digest"]),
         (&new, &json!(old))
@@ -151,7 +148,7 @@ fn a_version_that_is_installed_again_is_not_listed_as_kept() -> Result<()> {
     assert_eq!(grants[0]["state"], "for-kept-version", "{grants:#}");
     fixture.publish_version(1)?;
     fixture.fetch(&["--update", "--allow-downgrade"])?;
-    let line = listed("labels")?;
+    let line = labels(node, 0)?;
     assert_eq!(line["digest"], old);
     assert_eq!(line["kept"], Value::Null, "{line:#}");
     assert_eq!(line["grants"][0]["state"], "in-force", "{line:#}");
@@ -165,14 +162,8 @@ fn a_grant_is_listed_with_its_state() -> Result<()> {
     let node = &fixture.node;
     let other = format!("sha256:{}", "0".repeat(64));
     grant(node, "other", &json!({ "digest": other }))?;
-    let labels = |status: i32| -> Result<Value> {
-        let listed = node.json(&["plugin", "list"], status)?;
-        let mut lines = listed.as_array().context("a list")?.iter();
-        let line = lines.find(|line| line["name"] == "labels");
-        Ok(line.context("a line of it")?.clone())
-    };
     let states = |line: &Value| [0, 1].map(|at| line["grants"][at]["state"].clone());
-    let line = labels(0)?;
+    let line = labels(node, 0)?;
     assert_eq!(states(&line), ["other-digest", "in-force"], "{line:#}");
     let because = line["grants"][0]["because"].as_str().unwrap_or_default();
     assert_contains(because, &[&other, &digest]);
@@ -181,7 +172,7 @@ fn a_grant_is_listed_with_its_state() -> Result<()> {
     assert_contains(&text, &["built in   sha256:", "grant      shipped\n"]);
 
     node.put_grant("bad.yaml", "not a grant")?;
-    let line = labels(3)?;
+    let line = labels(node, 3)?;
     assert_eq!(states(&line), ["other-digest", "stopped"], "{line:#}");
     Ok(())
 }
@@ -198,11 +189,7 @@ fn a_damaged_kept_version_is_named() -> Result<()> {
     for file in ["manifest.json", "code.cwasm"] {
         let whole = fs::read(version.join(file))?;
         fs::remove_file(version.join(file))?;
-        let listed = node.json(&["plugin", "list"], 3)?;
-        let mut lines = listed.as_array().context("a list")?.iter();
-        let line = lines
-            .find(|line| line["name"] == "labels")
-            .context("a line")?;
+        let line = labels(node, 3)?;
         let netns = container.netns();
         let said = node.stderr(&["net", "check", "named", text(&netns)?], 1)?;
         for error in [
