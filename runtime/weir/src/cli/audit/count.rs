@@ -25,7 +25,7 @@ pub struct Count {
 impl Count {
     pub fn add(&mut self, record: &Record) {
         match record.verdict {
-            Verdict::Allowed if record.is_event() => self.changes_by_people += 1,
+            Verdict::Allowed if record.is_change_by_people() => self.changes_by_people += 1,
             Verdict::Allowed => self.allowed += 1,
             Verdict::Denied => self.denied += 1,
             Verdict::Refused => self.refused += 1,

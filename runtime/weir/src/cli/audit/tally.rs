@@ -95,7 +95,7 @@ impl Tally {
     pub fn add(&mut self, record: &Record) {
         self.count.add(record);
         self.attachments.add(record);
-        if !(record.is_event() && record.verdict == Verdict::Allowed) {
+        if !record.is_change_by_people() {
             self.timeline.add(record.time, record.verdict);
         }
         self.changes.add(record);

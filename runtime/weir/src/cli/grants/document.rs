@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 use weir_grant::flow::flow;
-use weir_grant::text::misleads;
-use weir_grant::text::printable;
+use weir_grant::text::{misleads, printable};
 use weir_grant::{Capability, Document, Limits};
 
 /// The width at which sentences are wrapped.

@@ -121,7 +121,7 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
 /// What arrived with the component, if it is the one that is wanted and the node's policy may let it in.
 fn arrival(sandbox: &Sandbox, arguments: &Arguments, component: &[u8]) -> Result<Arrival> {
     let mut arrival = Arrival::beside(&arguments.file, &arguments.bundle, component)?;
-    arrival.pin(arguments.digest.as_ref());
+    arrival.pin(arguments.digest.as_ref(), Some("--digest"));
     let (paths, name) = (sandbox.paths(), arguments.name.as_deref());
     arrival.check_first(&Policy::load(paths)?, paths, name, component)?;
     Ok(arrival)

@@ -87,11 +87,11 @@ impl Arrival {
         })
     }
 
-    /// Takes the digest that whoever runs weir named: no other component is wanted, and this one is let in.
-    pub fn pin(&mut self, digest: Option<&Digest>) {
-        let by = "--digest".to_owned();
-        self.pinned
-            .extend(digest.cloned().map(|digest| (digest, by)));
+    /// Takes a digest that was named: no other component is wanted. It lets this one in if whoever named it, `by`, may install
+    /// plugins.
+    pub fn pin(&mut self, digest: Option<&Digest>, by: Option<&str>) {
+        let pin = digest.cloned().zip(by.map(str::to_owned));
+        self.pinned.extend(pin);
         self.wanted = digest.cloned();
     }
 

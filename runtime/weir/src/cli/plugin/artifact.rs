@@ -80,24 +80,30 @@ impl Described {
 pub fn check(sandbox: &Sandbox, artifact: &Artifact) -> Result<Inspection> {
     let inspection = sandbox.inspect(&artifact.component).map_err(show)?;
     inspection.check().map_err(show)?;
-    compare(artifact, &inspection, Path::new("the proposed grant"))?;
+    compare(artifact, &inspection, None)?;
     Ok(inspection)
 }
 
-/// Checks that an artifact requests what its component imports, and proposes no grant for another. `called` is where the grant is,
-/// for errors.
-pub fn compare(artifact: &Artifact, inspection: &Inspection, called: &Path) -> Result<()> {
+/// Checks that an artifact requests what its component imports, and proposes no grant for another. `file` is where the grant is, for
+/// errors. Returns the plugin that the grant is for, if there is one.
+pub fn compare(
+    artifact: &Artifact,
+    inspection: &Inspection,
+    file: Option<&Path>,
+) -> Result<Option<String>> {
+    let called = file.unwrap_or(Path::new("the proposed grant"));
     artifact.check_requests(inspection.imports.capabilities())?;
-    if let Some(grant) = artifact.description.grant() {
-        let grant = parse_grant(called, grant).context("the grant is not valid")?;
-        let named = &grant.document.spec.plugin.digest;
-        ensure!(
-            (named.as_ref()).is_none_or(|named| *named == inspection.digest),
-            "`{}` is for another component than the artifact's",
-            called.display()
-        );
-    }
-    Ok(())
+    let Some(grant) = artifact.description.grant() else {
+        return Ok(None);
+    };
+    let grant = parse_grant(called, grant).context("the grant is not valid")?;
+    let plugin = grant.document.spec.plugin;
+    ensure!(
+        (plugin.digest.as_ref()).is_none_or(|named| *named == inspection.digest),
+        "`{}` is for another component than the artifact's",
+        called.display()
+    );
+    Ok(Some(plugin.name))
 }
 
 /// The files of a pulled or loaded artifact.

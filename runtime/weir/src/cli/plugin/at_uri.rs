@@ -32,9 +32,7 @@ impl Expected<'_> {
     /// What arrived, with the digest that was named for it.
     fn of(&self, arrival: &Arrival) -> Arrival {
         let mut arrival = arrival.clone();
-        let pin = self.digest.cloned().zip(self.pinned_by.map(str::to_owned));
-        arrival.pinned.extend(pin);
-        arrival.wanted = self.digest.cloned();
+        arrival.pin(self.digest, self.pinned_by);
         arrival
     }
 
@@ -124,11 +122,7 @@ pub fn get(
             let artifact = registry.pull()?;
             let arrival = Arrival::pulled(&registry, &artifact, &reference)?;
             let found = Found::of(sandbox, expected, &artifact.component, arrival)?;
-            compare(
-                &artifact,
-                &found.inspection,
-                Path::new("the proposed grant"),
-            )?;
+            compare(&artifact, &found.inspection, None)?;
             Ok(found)
         }
     }

@@ -73,11 +73,17 @@ pub fn run(sandbox: &Sandbox, format: Format) -> Result<Answer> {
 
 /// The grants; says on standard error which cannot be read.
 fn grants(sandbox: &Sandbox) -> Grants {
-    let all = grant_state::survey(sandbox.paths()).unwrap_or_else(|error| {
-        complain(&format!("no grant can be read, so no plugin runs: {error}"));
-        Vec::new()
-    });
-    let are_stopped = all.is_empty() || all.iter().any(Result::is_err);
+    let all = match grant_state::survey(sandbox.paths()) {
+        Ok(all) => all,
+        Err(error) => {
+            complain(&format!("no grant can be read, so no plugin runs: {error}"));
+            return Grants {
+                valid: Vec::new(),
+                are_stopped: true,
+            };
+        }
+    };
+    let are_stopped = all.iter().any(Result::is_err);
     for broken in all.iter().filter_map(|one| one.as_ref().err()) {
         complain(&grant_state::not_valid(broken));
     }

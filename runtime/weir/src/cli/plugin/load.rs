@@ -46,7 +46,7 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let context = || format!("load `{}`", layout.display());
     let artifact = load(layout).with_context(context)?;
     let mut arrival = Arrival::of(&artifact, None)?;
-    arrival.pin(arguments.digest.as_ref());
+    arrival.pin(arguments.digest.as_ref(), Some("--digest"));
     let (paths, component) = (sandbox.paths(), &artifact.component);
     let first = arrival.check_first(&Policy::load(paths)?, paths, None, component);
     first.with_context(context)?;

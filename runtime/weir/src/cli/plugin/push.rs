@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde::Serialize;
 use weir_distribution::{Artifact, Interface, Metadata, OWN_ANNOTATIONS, Reference};
-use weir_sandbox::{Catalogue, Inspection, Sandbox, parse_grant};
+use weir_sandbox::{Catalogue, Inspection, Sandbox};
 use weir_signature::{Bundle, Subject};
 
 use super::arrival::signatures;
@@ -76,14 +76,12 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
         target: None,
     };
     let artifact = Artifact::new(component, interface, &metadata)?;
-    let grant = arguments.grant.as_deref().unwrap_or(Path::new(""));
-    compare(&artifact, &inspection, grant)?;
-    if let Some(proposed) = artifact.description.grant() {
-        let named = parse_grant(grant, proposed)?.document.spec.plugin.name;
+    let granted = compare(&artifact, &inspection, arguments.grant.as_deref())?;
+    if let (Some(file), Some(named)) = (&arguments.grant, granted) {
         ensure!(
             named == metadata.name,
             "`{}` is a grant of plugin `{named}`, and `{shown}` is plugin `{}`",
-            grant.display(),
+            file.display(),
             metadata.name
         );
     }

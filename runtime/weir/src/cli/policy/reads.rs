@@ -82,10 +82,7 @@ pub fn lacking_beside(
 ) -> Vec<Lacking> {
     let is_ipv4_only = is_ipv4_only(granted);
     let of_capability = |(capability, functions): (Capability, Vec<String>)| {
-        let own: Vec<RuleFields> = rules_of(granted, capability)
-            .iter()
-            .flat_map(RuleFields::split)
-            .collect();
+        let own = parts(&rules_of(granted, capability));
         let others = rules_of(other, capability);
         let named = named_keys(&others);
         let mut lacking = BTreeSet::new();
@@ -115,6 +112,11 @@ pub fn lacking_beside(
         .collect()
 }
 
+/// Rules with one value for each field.
+fn parts(rules: &[RuleFields]) -> Vec<RuleFields> {
+    rules.iter().flat_map(RuleFields::split).collect()
+}
+
 /// Parts of what a rule allows reading, apart where one does not do in place of the other: those of another namespace, files
 /// and stores, and each parameter that is named.
 fn apart(rule: &RuleFields) -> Vec<Vec<RuleFields>> {
@@ -140,14 +142,11 @@ pub fn narrowed_beside(
 ) -> Vec<Lacking> {
     let lacking = lacking_beside(granted, other, imported);
     let of_capability = |(capability, functions): (Capability, Vec<String>)| {
-        let split = |rules: &[RuleFields]| -> Vec<RuleFields> {
-            rules.iter().flat_map(RuleFields::split).collect()
-        };
-        let own = split(&rules_of(granted, capability));
+        let own = parts(&rules_of(granted, capability));
         let mut known = own.clone();
         for one in lacking.iter().filter(|one| one.capability == capability) {
             if let Reads::Rules(rules) = &one.reads {
-                known.extend(split(rules));
+                known.extend(parts(rules));
             }
         }
         let others = rules_of(other, capability);
@@ -172,17 +171,17 @@ pub fn narrowed_beside(
 
 /// Those of these reads of which a grant has nothing, although it lets the component change what is read there.
 fn unseen(parts: &[RuleFields], own: &[RuleFields], named: &BTreeSet<String>) -> Vec<RuleFields> {
-    let changed: Vec<RuleFields> = own.iter().filter(|own| changes(own)).map(seen).collect();
+    let changed: Vec<RuleFields> = own
+        .iter()
+        .filter(|own| changes(own))
+        .cloned()
+        .map(read_of)
+        .collect();
     let is_unseen = |part: &&RuleFields| {
         let is_of = |own: &RuleFields| !is_for_another(own, part, named) && meets(own, part);
         changed.iter().any(is_of) && !own.iter().any(is_of)
     };
     parts.iter().filter(is_unseen).cloned().collect()
-}
-
-/// The read of what a part changes.
-fn seen(part: &RuleFields) -> RuleFields {
-    read_of(part.clone())
 }
 
 /// The parameter that a part names.

@@ -166,6 +166,11 @@ impl Record {
         EVENT_CAPABILITIES.contains(&self.capability.as_str())
     }
 
+    /// Whether it is a change that somebody made: a plugin added or removed, a grant changed. No rule allowed it.
+    pub fn is_change_by_people(&self) -> bool {
+        self.is_event() && self.verdict == Verdict::Allowed
+    }
+
     /// Returns what a denied operation would have needed, or else its answer.
     pub fn requirement(&self) -> &str {
         let answer = self.answer.as_deref().unwrap_or_default();
