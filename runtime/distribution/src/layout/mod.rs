@@ -67,7 +67,7 @@ pub fn load(from: &Path) -> Result<Artifact> {
 pub(crate) fn of_archive(bytes: &[u8]) -> Result<Artifact> {
     let wrong = |why: String| Error::Layout {
         path: "archive".into(),
-        why,
+        why: why.into(),
     };
     read(&mut archive::read(bytes).map_err(wrong)?, wrong)
 }
