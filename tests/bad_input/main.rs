@@ -134,7 +134,7 @@ impl Attached {
 #[track_caller]
 fn refused(node: &Node, container: &Container, call: &Call, code: u64, words: &[&str]) {
     let before = State::of(node).expect("the node's state");
-    let inside = addresses(container);
+    let inside = container.addresses().expect("its addresses");
     let outcome = node.run(call).expect("the plugin runs");
     let error = outcome.error();
     assert_eq!(error["code"], code, "{error:#}");
@@ -144,15 +144,8 @@ fn refused(node: &Node, container: &Container, call: &Call, code: u64, words: &[
         .expect("the node's state")
         .assert_same(&before);
     assert_eq!(
-        addresses(container),
+        container.addresses().expect("its addresses"),
         inside,
         "the container is not as it was"
     );
-}
-
-/// The kernel's search for duplicates of an address ends by itself, so its flags are left out.
-fn addresses(container: &Container) -> String {
-    let addresses = container.ip("-o address");
-    let addresses = addresses.expect("the container's addresses");
-    addresses.replace(" tentative", "")
 }

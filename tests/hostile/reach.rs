@@ -40,7 +40,7 @@ fn every_attempt_is_denied_and_recorded() -> Result<()> {
         ..Grant::nothing("hostile")
     })?;
     let before = State::of(&node)?;
-    let inside = container.ip("-o address show dev eth0")?;
+    let inside = container.addresses()?;
     let filter = node.inside(|| Ok(std::fs::read("/proc/sys/net/ipv4/conf/all/rp_filter")?))?;
 
     let config = json!({
@@ -50,7 +50,7 @@ fn every_attempt_is_denied_and_recorded() -> Result<()> {
         .result();
 
     State::of(&node)?.assert_same(&before);
-    assert_eq!(container.ip("-o address show dev eth0")?, inside);
+    assert_eq!(container.addresses()?, inside);
     let now = node.inside(|| Ok(std::fs::read("/proc/sys/net/ipv4/conf/all/rp_filter")?))?;
     assert_eq!(now, filter, "the reverse path filter");
 

@@ -269,6 +269,12 @@ impl Container {
         runs.iter().try_for_each(|words| self.ip(words).map(drop))
     }
 
+    /// Its addresses as `ip` shows them, to compare before and after. The kernel's search for duplicates ends by itself, so its
+    /// flag is left out.
+    pub fn addresses(&self) -> Result<String> {
+        Ok(self.ip("-o address")?.replace(" tentative", ""))
+    }
+
     /// Runs `ip -j` in the container and parses its output.
     pub fn ip_json(&self, words: &str) -> Result<Value> {
         parse(&self.ip(&format!("-j -d {words}"))?)
