@@ -13,6 +13,7 @@ use super::manifest::{
     COMPONENT, CONFIG, Descriptor, MANIFEST, MOST_COMPONENT, MOST_METADATA, Manifest, check_digest,
     digest,
 };
+use super::signatures::Signatures;
 
 /// The annotation with the grant that the author proposes, as YAML. A layer of its own would keep other tools from reading the
 /// artifact: `wkg` takes no more than one.
@@ -52,8 +53,8 @@ pub struct Description {
 pub struct Artifact {
     pub description: Description,
     pub component: Vec<u8>,
-    /// Bundles of sigstore that came along in a layout, or go along into one. They are not verified.
-    pub signatures: Vec<Vec<u8>>,
+    /// What came along in a layout, or goes along into one.
+    pub signatures: Signatures,
 }
 
 impl Description {
@@ -131,7 +132,7 @@ impl Artifact {
         Ok(Self {
             description: Description::of(manifest_bytes, config_bytes)?,
             component,
-            signatures: Vec::new(),
+            signatures: Signatures::default(),
         })
     }
 
@@ -142,7 +143,7 @@ impl Artifact {
         Ok(Self {
             description,
             component,
-            signatures: Vec::new(),
+            signatures: Signatures::default(),
         })
     }
 

@@ -118,7 +118,7 @@ pub(crate) fn token(url: &Uri, answer: &[u8]) -> Result<HeaderValue> {
         access_token: Option<String>,
     }
     let broken = |why: &str| Error::Protocol {
-        url: without_query(url).into(),
+        url: url.into(),
         why: why.into(),
     };
     let read: Token = serde_json::from_slice(answer)
@@ -129,11 +129,4 @@ pub(crate) fn token(url: &Uri, answer: &[u8]) -> Result<HeaderValue> {
         .map_err(|_| broken("the token is not one that a header can hold"))?;
     header.set_sensitive(true);
     Ok(header)
-}
-
-/// A URL for an error: what is behind `?` may be a secret.
-pub(crate) fn without_query(url: &Uri) -> String {
-    let url = url.to_string();
-    let end = url.find('?').unwrap_or(url.len());
-    url[..end].to_owned()
 }

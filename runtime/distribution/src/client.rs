@@ -7,7 +7,6 @@ use http_body_util::Full;
 use hyper::body::Bytes;
 use serde::Deserialize;
 
-use super::authorization::without_query;
 use super::connection::{Answer, Connection};
 use super::error::{Error, Result};
 use super::options::Options;
@@ -123,8 +122,8 @@ impl Client {
             url = self.location(&answer)?;
         }
         Err(Error::Redirect {
-            url: without_query(&call.url).into(),
-            to: without_query(&url).into(),
+            url: (&call.url).into(),
+            to: (&url).into(),
             why: "that is the sixth redirect of one request",
         })
     }
@@ -142,7 +141,7 @@ impl Client {
             (target.scheme().is_some() && target.authority().is_some()).then_some(target)
         });
         let target = target.ok_or_else(|| Error::Protocol {
-            url: without_query(from).into(),
+            url: from.into(),
             why: "it answers without a `Location` that is a URL".into(),
         })?;
         self.check_server(from, &target)?;
@@ -152,8 +151,8 @@ impl Client {
     /// Errors: a server without TLS, where the user did not allow that, or after one with TLS.
     pub(crate) fn check_server(&self, from: &Uri, target: &Uri) -> Result<()> {
         let refused = |why| Error::Redirect {
-            url: without_query(from).into(),
-            to: without_query(target).into(),
+            url: from.into(),
+            to: target.into(),
             why,
         };
         if target.scheme() == Some(&Scheme::HTTPS) {
@@ -175,7 +174,7 @@ impl Client {
 /// The error of an answer that is not the expected one.
 pub(crate) async fn status(answer: Answer) -> Error {
     Error::Status {
-        url: without_query(&answer.url).into(),
+        url: (&answer.url).into(),
         status: answer.head.status,
         said: explanation(answer).await.into(),
     }
@@ -214,11 +213,6 @@ pub(crate) fn with_path(url: &Uri, path: &str) -> Option<Uri> {
     let mut parts = url.clone().into_parts();
     parts.path_and_query = Some(PathAndQuery::try_from(path).ok()?);
     Uri::from_parts(parts).ok()
-}
-
-/// The URL of a server, for an error about it.
-pub(crate) fn shown(answer: &Answer) -> String {
-    without_query(&answer.url)
 }
 
 /// A URL with one more parameter.

@@ -14,7 +14,7 @@ use hyper_util::rt::TokioExecutor;
 use rustls::ClientConfig;
 use tokio::time::timeout;
 
-use super::error::{Error, Result};
+use super::error::{Error, Result, host_of};
 
 /// How long weir waits for a registry.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +95,7 @@ impl Answer {
         while let Some(part) = self.next().await? {
             if (bytes.len() + part.len()) as u64 > limit {
                 return Err(Error::TooLong {
-                    url: self.url.to_string().into(),
+                    url: (&self.url).into(),
                     what,
                     limit,
                 });
@@ -120,11 +120,6 @@ impl Answer {
             }
         }
     }
-}
-
-/// `host:port` of a URL, for an error.
-fn host_of(url: &Uri) -> String {
-    url.authority().map(ToString::to_string).unwrap_or_default()
 }
 
 fn slow(url: &Uri, limit: Duration) -> Error {
@@ -152,8 +147,10 @@ fn unreachable(url: &Uri, error: &(dyn StdError + 'static)) -> Error {
     if is_of_tls {
         Error::Tls { host, why }
     } else if is_of_http {
-        let url = url.to_string().into();
-        Error::Protocol { url, why }
+        Error::Protocol {
+            url: url.into(),
+            why,
+        }
     } else {
         Error::Unreachable { host, why }
     }

@@ -5,9 +5,9 @@ use http::uri::Scheme;
 use http::{Method, StatusCode, Uri};
 
 use super::blocking::Blocking;
-use super::client::{Call, Client, shown, status};
+use super::client::{Call, Client, status};
 use super::connection::Answer;
-use super::error::{Error, Result};
+use super::error::{Error, Result, ServerUrl, host_of};
 use super::manifest::MOST_COMPONENT;
 use super::options::Options;
 use super::reference::is_loopback;
@@ -32,7 +32,7 @@ pub struct Download {
 pub fn download(url: &str, options: &Options) -> Result<Download> {
     let url = checked(url, options)?;
     let signature = checked(&format!("{url}{SIGNATURE}"), options)?;
-    let host = url.authority().map(ToString::to_string).unwrap_or_default();
+    let host = host_of(&url);
     let client = Client::new(options)?;
     Blocking::new(&host, options.limits)?.run(async {
         let component = get(&client, &url, "a component", MOST_COMPONENT).await?;
@@ -111,7 +111,7 @@ async fn receive(answer: Answer, what: &'static str, limit: u64) -> Result<Optio
         let coding = coding.to_str().unwrap_or_default();
         let why = format!("the answer is encoded as `{coding}`; weir asked for no encoding");
         return Err(Error::Protocol {
-            url: shown(&answer).into(),
+            url: (&answer.url).into(),
             why: why.into(),
         });
     }
@@ -121,7 +121,7 @@ async fn receive(answer: Answer, what: &'static str, limit: u64) -> Result<Optio
     let stated = stated.and_then(|text| text.parse::<u64>().ok());
     if let Some(size) = stated.filter(|size| *size > limit) {
         return Err(wrong(
-            &shown(&answer),
+            &ServerUrl::from(&answer.url).to_string(),
             format!("it has {size} bytes, more than the {limit} of {what}; it was not downloaded"),
         ));
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use http::StatusCode;
+use http::{StatusCode, Uri};
 use weir_grant::document::Digest;
 use weir_grant::text::printable;
 
@@ -42,6 +42,33 @@ impl fmt::Display for Text {
     }
 }
 
+/// The URL of a server for an error, without what may be a secret: a query, as in the signed URL of a storage service, and a user
+/// with a password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerUrl(Text);
+
+impl From<&Uri> for ServerUrl {
+    fn from(url: &Uri) -> Self {
+        let scheme = url.scheme_str().unwrap_or("http");
+        Self(format!("{scheme}://{}{}", host_of(url), url.path()).into())
+    }
+}
+
+impl fmt::Display for ServerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// `host` or `host:port` of a URL, for an error.
+pub(crate) fn host_of(url: &Uri) -> String {
+    let host = url.host().unwrap_or_default();
+    match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    }
+}
+
 /// Why an artifact was not moved. Each says where, why, and what to do; the caller says what failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -68,7 +95,7 @@ pub enum Error {
         "`{url}` ended the download of {digest} after {received} of {size} bytes, {attempts} times; try again later"
     )]
     Truncated {
-        url: Text,
+        url: ServerUrl,
         digest: Digest,
         received: u64,
         size: u64,
@@ -78,24 +105,24 @@ pub enum Error {
         "`{url}` answers with more than {limit} bytes, the most for {what}: the server is not to be trusted"
     )]
     TooLong {
-        url: Text,
+        url: ServerUrl,
         what: &'static str,
         limit: u64,
     },
     #[error("`{url}` answers {status}{}", saying(.said))]
     Status {
-        url: Text,
+        url: ServerUrl,
         status: StatusCode,
         said: Text,
     },
     #[error("`{url}` breaks the protocol: {why}")]
-    Protocol { url: Text, why: Text },
+    Protocol { url: ServerUrl, why: Text },
     #[error("`{url}` cannot be downloaded: {why}")]
     Url { url: Text, why: Text },
     #[error("`{url}` redirects to `{to}`: {why}")]
     Redirect {
-        url: Text,
-        to: Text,
+        url: ServerUrl,
+        to: ServerUrl,
         why: &'static str,
     },
     #[error(
@@ -140,6 +167,8 @@ pub enum Error {
     TooLarge { size: u64, limit: u64 },
     #[error("{what}: {why}")]
     NotAPlugin { what: &'static str, why: Text },
+    #[error("a signature of it is not valid: {why}")]
+    NotASignature { why: Text },
     #[error(
         "it is an index, which names {} and is itself no plugin; give the digest of one manifest: REGISTRY/NAME@DIGEST",
         listed(.manifests)
@@ -195,12 +224,31 @@ mod tests {
     #[test]
     fn a_servers_text_stays_in_its_line() {
         let error = Error::Protocol {
-            url: "http://127.0.0.1/v2/".into(),
+            url: (&Uri::from_static("http://127.0.0.1/v2/")).into(),
             why: "no\nweir: plugin labels is installed\r\x1b[2K".into(),
         };
         assert_eq!(
             error.to_string(),
             "`http://127.0.0.1/v2/` breaks the protocol: no\\nweir: plugin labels is installed\\r\\u{1b}[2K"
         );
+    }
+
+    #[test]
+    fn a_url_shows_no_secret() {
+        for (url, shown) in [
+            (
+                "https://storage.example/a/b?signature=secret",
+                "https://storage.example/a/b",
+            ),
+            (
+                "https://user:secret@registry.example:5000/v2/",
+                "https://registry.example:5000/v2/",
+            ),
+            ("http://secret@[::1]:80/", "http://[::1]:80/"),
+        ] {
+            let url = Uri::from_static(url);
+            assert_eq!(ServerUrl::from(&url).to_string(), shown);
+            assert!(!host_of(&url).contains("secret"));
+        }
     }
 }

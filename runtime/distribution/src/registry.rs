@@ -11,7 +11,7 @@ use weir_grant::document::Digest;
 
 use super::artifact::{Artifact, Description, check_manifest};
 use super::blocking::Blocking;
-use super::client::{Call, Client, shown, status, with_parameter};
+use super::client::{Call, Client, status, with_parameter};
 use super::connection::Answer;
 use super::credentials::Credentials;
 use super::error::{Error, Result};
@@ -123,16 +123,28 @@ async fn push(session: &Session, reference: &Reference, artifact: &Artifact) -> 
     upload(session, description.manifest.component(), component).await?;
     upload(session, config, &description.config_bytes).await?;
 
-    let url = session.url(&format!("manifests/{}", reference.version()))?;
-    let body = Bytes::copy_from_slice(&description.manifest_bytes);
-    let call = Call::new(Method::PUT, url).sending(MANIFEST, body);
+    let name = reference.version().to_string();
+    let answer = put_manifest(session, &name, MANIFEST, &description.manifest_bytes).await?;
+    let expected = description.digest();
+    check_stated(&answer, &expected)?;
+    Ok(expected)
+}
+
+/// Uploads a manifest, or a list of some, under a tag or its digest.
+pub(crate) async fn put_manifest(
+    session: &Session,
+    name: &str,
+    media_type: &'static str,
+    bytes: &[u8],
+) -> Result<Answer> {
+    let url = session.url(&format!("manifests/{name}"))?;
+    let body = Bytes::copy_from_slice(bytes);
+    let call = Call::new(Method::PUT, url).sending(media_type, body);
     let answer = session.send(&call).await?;
     if answer.head.status != StatusCode::CREATED {
         return Err(status(answer).await);
     }
-    let expected = description.digest();
-    check_stated(&answer, &expected)?;
-    Ok(expected)
+    Ok(answer)
 }
 
 /// Uploads a blob, unless the registry has it.
@@ -150,7 +162,7 @@ pub(crate) async fn upload(session: &Session, descriptor: &Descriptor, bytes: &[
     let location = session.location(&answer)?;
     let url = with_parameter(&location, "digest", &digest.to_string());
     let url = url.ok_or_else(|| Error::Protocol {
-        url: shown(&answer).into(),
+        url: (&answer.url).into(),
         why: "its `Location` for the upload is not a URL".into(),
     })?;
     let body = Bytes::copy_from_slice(bytes);
@@ -225,7 +237,7 @@ pub(crate) async fn blob(
             Err(error) if received.is_empty() && attempt == MOST_ATTEMPTS => return Err(error),
             _ if attempt == MOST_ATTEMPTS => {
                 return Err(Error::Truncated {
-                    url: url.to_string().into(),
+                    url: (&url).into(),
                     digest: descriptor.digest.clone(),
                     received: received.len() as u64,
                     size: descriptor.size,
@@ -253,7 +265,7 @@ async fn part(
         StatusCode::PARTIAL_CONTENT if continues(&answer, received.len()) => {}
         StatusCode::PARTIAL_CONTENT => {
             return Err(Error::Protocol {
-                url: shown(&answer).into(),
+                url: (&answer.url).into(),
                 why: "it continued the download at another offset than requested".into(),
             });
         }

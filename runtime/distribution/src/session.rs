@@ -60,7 +60,7 @@ impl Session {
     pub(crate) fn url(&self, path: &str) -> Result<Uri> {
         let path = format!("/v2/{}/{path}", self.reference.repository());
         with_path(&self.base, &path).ok_or_else(|| Error::Protocol {
-            url: self.base.to_string().into(),
+            url: (&self.base).into(),
             why: format!("`{path}` is not a path").into(),
         })
     }
@@ -120,7 +120,7 @@ impl Session {
     }
 
     /// Whether a URL is the registry's own: the same scheme, host and port.
-    fn is_registry(&self, url: &Uri) -> bool {
+    pub(crate) fn is_registry(&self, url: &Uri) -> bool {
         url.scheme() == self.base.scheme()
             && port(url) == port(&self.base)
             && (url.host().zip(self.base.host()))
@@ -143,7 +143,7 @@ impl Session {
 
     async fn token(&self, realm: &str, service: Option<&str>) -> Result<HeaderValue> {
         let broken = |why: String| Error::Protocol {
-            url: self.base.to_string().into(),
+            url: (&self.base).into(),
             why: why.into(),
         };
         let server: Option<Uri> = realm.parse().ok();

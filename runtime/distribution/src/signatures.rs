@@ -1,18 +1,15 @@
-//! Signatures of an artifact: bundles of sigstore that refer to it (OCI distribution specification 1.1, "Listing Referrers"), as
-//! `cosign` stores them.
+//! Signatures of an artifact: bundles of sigstore that refer to it, as `cosign` stores them.
 
 use http::{Method, StatusCode};
-use hyper::body::Bytes;
 use serde::{Deserialize, Serialize};
 use weir_grant::document::Digest;
 
 use super::artifact::{Description, check_manifest};
-use super::client::{Call, shown, status};
+use super::client::{Call, status};
 use super::error::{Error, Result};
-use super::manifest::{
-    BUNDLE, Descriptor, INDEX, Index, MANIFEST, MOST_METADATA, Referrer, digest,
-};
-use super::registry::{Registry, blob, upload};
+use super::manifest::{BUNDLE, Descriptor, MANIFEST, MOST_METADATA, Referrer, digest};
+use super::referrers;
+use super::registry::{Registry, blob, put_manifest, upload};
 use super::session::{Action, Session};
 
 /// The media type of a configuration that says nothing.
@@ -24,7 +21,40 @@ const LISTED: &str = "oci-subject";
 
 /// The largest bundle, in bytes, and the most of them that are looked at.
 pub(crate) const MOST_BUNDLE: u64 = 1 << 20;
-pub(crate) const MOST_SIGNATURES: usize = 16;
+pub(crate) const MOST_SIGNATURES: usize = 64;
+
+/// The signatures that refer to an artifact. None of them is verified yet.
+#[derive(Clone, Debug, Default)]
+pub struct Signatures {
+    /// Bundles of sigstore.
+    pub bundles: Vec<Vec<u8>>,
+    /// Why something else that refers to the artifact is none that can be verified, such as a bundle that is too large. Whoever may
+    /// push to a repository can add one, which must not hide the others.
+    pub unusable: Option<String>,
+}
+
+impl From<Vec<Vec<u8>>> for Signatures {
+    fn from(bundles: Vec<Vec<u8>>) -> Self {
+        Self {
+            bundles,
+            unusable: None,
+        }
+    }
+}
+
+impl Signatures {
+    /// Adds one that was read. One that is not usable is only remembered. Errors: it could not be read.
+    pub(crate) fn add(&mut self, bundle: Result<Vec<u8>>) -> Result<()> {
+        match bundle {
+            Ok(bundle) => self.bundles.push(bundle),
+            Err(error @ Error::NotASignature { .. }) => {
+                self.unusable.get_or_insert_with(|| error.to_string());
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
 
 /// The manifest of a signature.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -53,10 +83,7 @@ impl Signature {
 
     /// Reads the manifest of a signature for an artifact. Returns the bundle's descriptor.
     pub(crate) fn bundle_of(bytes: &[u8], artifact: &Digest) -> Result<Descriptor> {
-        let wrong = |why: String| Error::NotAPlugin {
-            what: "a signature of it is not valid",
-            why: why.into(),
-        };
+        let wrong = |why: String| Error::NotASignature { why: why.into() };
         let signature: Self =
             serde_json::from_slice(bytes).map_err(|e| wrong(format!("its manifest: {e}")))?;
         let subject = &signature.subject.digest;
@@ -79,13 +106,13 @@ impl Signature {
 
 impl Registry {
     /// Downloads the signatures that refer to an artifact. They are not verified.
-    pub fn signatures(&self, artifact: &Digest) -> Result<Vec<Vec<u8>>> {
+    pub fn signatures(&self, artifact: &Digest) -> Result<Signatures> {
         self.run(Action::Pull, async |session| {
-            let mut bundles = Vec::new();
-            for referrer in referrers(session, artifact).await? {
-                bundles.push(bundle(session, &referrer, artifact).await?);
+            let mut signatures = Signatures::default();
+            for referrer in signatures_listed(session, artifact).await? {
+                signatures.add(bundle(session, &referrer, artifact).await)?;
             }
-            Ok(bundles)
+            Ok(signatures)
         })
     }
 
@@ -103,53 +130,18 @@ async fn attach(session: &Session, description: &Description, bundle: &[u8]) -> 
     upload(session, &signature.config, EMPTY_CONTENT).await?;
     let manifest = json(&signature);
     let own = digest(&manifest);
-    if !put(session, &own.to_string(), MANIFEST, &manifest).await? {
+    let answer = put_manifest(session, &own.to_string(), MANIFEST, &manifest).await?;
+    if !answer.head.headers.contains_key(LISTED) {
         let listed = Referrer::signature(&manifest);
-        list(session, &description.digest(), listed).await?;
+        referrers::add(session, &description.digest(), &listed).await?;
     }
     Ok(own)
 }
 
-/// Uploads a manifest. Returns whether the registry lists what it refers to.
-async fn put(session: &Session, name: &str, kind: &'static str, manifest: &[u8]) -> Result<bool> {
-    let url = session.url(&format!("manifests/{name}"))?;
-    let call = Call::new(Method::PUT, url).sending(kind, Bytes::copy_from_slice(manifest));
-    let answer = session.send(&call).await?;
-    if answer.head.status != StatusCode::CREATED {
-        return Err(status(answer).await);
-    }
-    Ok(answer.head.headers.contains_key(LISTED))
-}
-
-/// Adds a signature to the list of an artifact ("Referrers Tag Schema").
-async fn list(session: &Session, artifact: &Digest, listed: Referrer) -> Result<()> {
-    let tag = tag(artifact);
-    let listed_before = index(session, &format!("manifests/{tag}")).await?;
-    let mut manifests = listed_before.unwrap_or_default();
-    if manifests.contains(&listed) {
-        return Ok(());
-    }
-    manifests.push(listed);
-    let referrers = Index {
-        schema_version: 2,
-        media_type: Some(INDEX.to_owned()),
-        manifests,
-    };
-    put(session, &tag, INDEX, &json(&referrers)).await?;
-    Ok(())
-}
-
-/// The signatures among what refers to an artifact.
-async fn referrers(session: &Session, artifact: &Digest) -> Result<Vec<Referrer>> {
-    let listed = match index(session, &format!("referrers/{artifact}")).await? {
-        Some(listed) => listed,
-        None => {
-            let tagged = index(session, &format!("manifests/{}", tag(artifact))).await?;
-            tagged.unwrap_or_default()
-        }
-    };
-    let signatures = listed.into_iter().filter(Referrer::is_signature);
-    let signatures: Vec<Referrer> = signatures.collect();
+/// What a registry lists as signatures of an artifact.
+async fn signatures_listed(session: &Session, artifact: &Digest) -> Result<Vec<Referrer>> {
+    let listed = referrers::of(session, artifact).await?.into_iter();
+    let signatures: Vec<Referrer> = listed.filter(Referrer::is_signature).collect();
     if signatures.len() > MOST_SIGNATURES {
         return Err(Error::NotAPlugin {
             what: "its signatures are not looked at",
@@ -159,26 +151,16 @@ async fn referrers(session: &Session, artifact: &Digest) -> Result<Vec<Referrer>
     Ok(signatures)
 }
 
-/// What an index names; none if there is no such index.
-async fn index(session: &Session, path: &str) -> Result<Option<Vec<Referrer>>> {
-    let call = Call::new(Method::GET, session.url(path)?).accepting(INDEX);
-    let answer = session.send(&call).await?;
-    match answer.head.status {
-        StatusCode::OK => {}
-        StatusCode::NOT_FOUND => return Ok(None),
-        _ => return Err(status(answer).await),
-    }
-    let url = shown(&answer);
-    let bytes = answer.read("a list of signatures", MOST_METADATA).await?;
-    let referrers: Index = serde_json::from_slice(&bytes).map_err(|e| Error::Protocol {
-        url: url.into(),
-        why: format!("its list of signatures is not valid: {e}").into(),
-    })?;
-    Ok(Some(referrers.manifests))
-}
-
 async fn bundle(session: &Session, referrer: &Referrer, artifact: &Digest) -> Result<Vec<u8>> {
-    let named = &referrer.descriptor.digest;
+    let Descriptor {
+        digest: named,
+        size,
+        ..
+    } = &referrer.descriptor;
+    if *size > MOST_METADATA {
+        let why = format!("its manifest has {size} bytes, more than {MOST_METADATA}");
+        return Err(Error::NotASignature { why: why.into() });
+    }
     let url = session.url(&format!("manifests/{named}"))?;
     let answer = session
         .send(&Call::new(Method::GET, url).accepting(MANIFEST))
@@ -192,11 +174,6 @@ async fn bundle(session: &Session, referrer: &Referrer, artifact: &Digest) -> Re
     check_manifest(named, &manifest)?;
     let layer = Signature::bundle_of(&manifest, artifact)?;
     blob(session, "a signature", &layer).await
-}
-
-/// The tag of the list of what refers to an artifact.
-fn tag(artifact: &Digest) -> String {
-    artifact.to_string().replace(':', "-")
 }
 
 fn json(value: &impl Serialize) -> Vec<u8> {

@@ -12,7 +12,7 @@ use weir_grant::document::Digest;
 use super::artifact::{Artifact, Description};
 use super::error::{Error, Result};
 use super::manifest::{
-    Descriptor, INDEX, Index, MANIFEST, MOST_METADATA, Manifest, Referrer, digest,
+    CONFIG, Descriptor, INDEX, Index, MANIFEST, MOST_METADATA, Manifest, Referrer, digest,
 };
 use super::reference::{Reference, Version};
 use super::signatures::{EMPTY_CONTENT, MOST_SIGNATURES, Signature};
@@ -106,14 +106,15 @@ fn read(files: &mut impl Files, wrong: impl Fn(String) -> Error) -> Result<Artif
     for referrer in referrers {
         let what = "the manifest of a signature";
         let manifest = blob(&referrer.descriptor, what, MOST_METADATA)?;
-        let layer = Signature::bundle_of(&manifest, &artifact.digest())?;
-        let bundle = blob(&layer, "a signature", layer.size)?;
-        artifact.signatures.push(bundle);
+        let bundle = Signature::bundle_of(&manifest, &artifact.digest());
+        let bundle = bundle.and_then(|layer| blob(&layer, "a signature", layer.size));
+        artifact.signatures.add(bundle)?;
     }
     Ok(artifact)
 }
 
-/// The only manifest of an index that is not a signature, and the signatures.
+/// The only manifest of an index that refers to no other, and the signatures. What else refers to it, such as a bill of materials, is
+/// of a type of its own.
 fn only(index: &Index) -> Result<(&Descriptor, Vec<&Referrer>), String> {
     let (signatures, others): (Vec<&Referrer>, Vec<&Referrer>) =
         (index.manifests.iter()).partition(|one| one.is_signature());
@@ -123,6 +124,9 @@ fn only(index: &Index) -> Result<(&Descriptor, Vec<&Referrer>), String> {
             signatures.len()
         ));
     }
+    let refers_to_none =
+        |one: &&Referrer| matches!(one.artifact_type.as_deref(), None | Some(CONFIG));
+    let others: Vec<&Referrer> = others.into_iter().filter(refers_to_none).collect();
     match &others[..] {
         [one] if one.descriptor.media_type == MANIFEST => Ok((&one.descriptor, signatures)),
         [other] => Err(format!(
@@ -171,7 +175,7 @@ fn files<'a>(artifact: &'a Artifact, reference: &Reference) -> Vec<(String, Byte
         blob(&manifest.config.digest, &description.config_bytes),
         blob(&manifest.component().digest, component),
     ];
-    for bundle in signatures {
+    for bundle in &signatures.bundles {
         let signature = Signature::of(description, bundle);
         let manifest = json(&signature);
         let referrer = Referrer::signature(&manifest);
@@ -182,7 +186,7 @@ fn files<'a>(artifact: &'a Artifact, reference: &Reference) -> Vec<(String, Byte
         blobs.push(blob(&signature.layers[0].digest, bundle));
         index.manifests.push(referrer);
     }
-    if !signatures.is_empty() {
+    if !signatures.bundles.is_empty() {
         blobs.push(blob(&digest(EMPTY_CONTENT), EMPTY_CONTENT));
     }
     let mut files = vec![

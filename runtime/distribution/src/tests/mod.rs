@@ -136,8 +136,6 @@ fn registry(server: &Server, options: Options) -> Registry {
     Registry::new(&reference(server), options).expect("a registry")
 }
 
-/// Pulls what a server answers, and returns why that fails.
-#[track_caller]
 /// Redirects end, and lead only to what is allowed, with `refused` for the error of a download from a server.
 fn refuses_redirects(refused: impl Fn(&Server) -> String) {
     let circle = Server::start(|seen| Answer::status(302).with("location", seen.path.clone()));
@@ -157,6 +155,8 @@ fn refuses_redirects(refused: impl Fn(&Server) -> String) {
     }
 }
 
+/// Pulls what a server answers, and returns why that fails.
+#[track_caller]
 fn refused(server: &Server) -> String {
     let pulled = registry(server, options()).pull();
     pulled.expect_err("this must not be pulled").to_string()

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, ensure};
 use nix::libc::O_NONBLOCK;
 use serde::{Deserialize, Serialize};
-use weir_distribution::{Artifact, Manifest, Reference, Registry, Version};
+use weir_distribution::{Artifact, Manifest, Reference, Registry, Signatures, Version};
 use weir_files::Paths;
 use weir_grant::document::Digest;
 use weir_sandbox::{Provenance, Trusted, digest, is_component, survey_grants};
@@ -65,7 +65,7 @@ impl Origin {
 #[derive(Clone, Default)]
 pub struct Arrival {
     pub origin: Option<Origin>,
-    pub bundles: Vec<Vec<u8>>,
+    pub signatures: Signatures,
     /// Digests that whoever runs weir named, and where.
     pub pinned: Vec<(Digest, String)>,
     /// The only component that is wanted.
@@ -82,7 +82,7 @@ impl Arrival {
         };
         Ok(Self {
             origin,
-            bundles: signatures(file, bundles)?,
+            signatures: signatures(file, bundles)?.into(),
             ..Self::default()
         })
     }
@@ -98,7 +98,7 @@ impl Arrival {
     /// What came with an artifact of a registry. Its signatures are downloaded, and not verified.
     pub fn pulled(registry: &Registry, artifact: &Artifact, reference: &Reference) -> Result<Self> {
         let mut arrival = Self {
-            bundles: registry.signatures(&artifact.digest())?,
+            signatures: registry.signatures(&artifact.digest())?,
             ..Self::of(artifact, Some(reference))?
         };
         if let Version::Digest(_) = reference.version() {
@@ -113,15 +113,23 @@ impl Arrival {
     pub fn of(artifact: &Artifact, reference: Option<&Reference>) -> Result<Self> {
         Ok(Self {
             origin: Some(Origin::of(artifact, reference)?),
-            bundles: artifact.signatures.clone(),
+            signatures: artifact.signatures.clone(),
             ..Self::default()
         })
+    }
+
+    /// Whether anything came that may be a signature of it.
+    pub fn is_signed(&self) -> bool {
+        let Signatures { bundles, unusable } = &self.signatures;
+        !bundles.is_empty() || unusable.is_some()
     }
 
     /// The signature for which a component was let in.
     pub fn signature(&self, admitted: &Admitted) -> Option<&[u8]> {
         match admitted {
-            Admitted::Signed { bundle, .. } => self.bundles.get(*bundle).map(Vec::as_slice),
+            Admitted::Signed { bundle, .. } => {
+                self.signatures.bundles.get(*bundle).map(Vec::as_slice)
+            }
             _ => None,
         }
     }
@@ -167,10 +175,13 @@ impl Arrival {
             name,
             component,
             manifest,
-            bundles: &self.bundles,
+            bundles: &self.signatures.bundles,
             pinned: &pinned,
         });
-        Ok(admitted?)
+        match (admitted, &self.signatures.unusable) {
+            (Err(error), Some(unusable)) => Err(anyhow!("{error}; {unusable}")),
+            (admitted, _) => Ok(admitted?),
+        }
     }
 
     /// What is recorded of an admitted component.

@@ -111,7 +111,7 @@ pub fn get(
         UriTarget::Web(url) => {
             let downloaded = download(url, &options)?;
             let arrival = Arrival {
-                bundles: Vec::from_iter(downloaded.signature),
+                signatures: Vec::from_iter(downloaded.signature).into(),
                 ..Arrival::default()
             };
             Found::of(sandbox, expected, &downloaded.component, arrival)

@@ -67,7 +67,7 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let is_by_signer = arguments.key.is_some() || arguments.identity.is_some();
     let check_first = |arrival: &Arrival, component: &[u8]| {
         ensure!(
-            !is_by_signer || !arrival.bundles.is_empty(),
+            !is_by_signer || arrival.is_signed(),
             "verify `{shown}`: it is not signed"
         );
         let name = arguments.name.as_deref();
