@@ -115,6 +115,9 @@ impl Policy {
 
     /// Where the component's digest is named.
     fn pin(&self, candidate: &Candidate<'_>, digest: &Digest) -> Option<String> {
+        if self.is_of_a_signer {
+            return None;
+        }
         let mut pinned = candidate.pinned.iter();
         if let Some((_, by)) = pinned.find(|(pinned, _)| pinned == digest) {
             return Some(by.clone());
@@ -151,17 +154,25 @@ impl Policy {
             let why = format!("{} does not name it below `unsigned`", self.by());
             return Err(unsigned(why));
         }
-        let bundles: Vec<Bundle> = (candidate.bundles.iter())
-            .map(|bytes| Bundle::read(bytes))
-            .collect::<Result<_>>()?;
-        self.find_signer(spec, candidate, &bundles)
+        let (mut bundles, mut unreadable) = (Vec::new(), None);
+        for (place, bytes) in candidate.bundles.iter().enumerate() {
+            match Bundle::read(bytes) {
+                Ok(bundle) => bundles.push((place, bundle)),
+                Err(error) => unreadable = unreadable.or(Some(error)),
+            }
+        }
+        match unreadable {
+            Some(error) if bundles.is_empty() => Err(error),
+            _ => self.find_signer(spec, candidate, &bundles),
+        }
     }
 
+    /// `bundles` are those that can be read, with their places among the candidate's.
     fn find_signer(
         &self,
         spec: &Spec,
         candidate: &Candidate<'_>,
-        bundles: &[Bundle],
+        bundles: &[(usize, Bundle)],
     ) -> Result<Admitted> {
         let check = Check {
             policy: self,
@@ -173,7 +184,7 @@ impl Policy {
             spec.signers.iter().partition(may_provide);
         let mut failures = Vec::new();
         for signer in &named {
-            for (place, bundle) in bundles.iter().enumerate() {
+            for (place, bundle) in bundles {
                 match check.verify(bundle, signer) {
                     Err(error @ Error::TrustRoot { .. }) => return Err(error),
                     Err(error) => failures.push((signer, error)),
@@ -182,7 +193,7 @@ impl Policy {
                             signer: signer.name.clone(),
                             identity,
                             proof: proof(signer, check.root.get()),
-                            bundle: place,
+                            bundle: *place,
                         });
                     }
                 }
@@ -205,11 +216,16 @@ impl Policy {
     }
 
     /// Why signatures do not count for a plugin that the policy names no signer for.
-    fn no_signer(&self, check: &Check<'_>, others: &[&Signer], bundles: &[Bundle]) -> Error {
+    fn no_signer(
+        &self,
+        check: &Check<'_>,
+        others: &[&Signer],
+        bundles: &[(usize, Bundle)],
+    ) -> Error {
         let mut of_another = None;
         for (signer, bundle) in others
             .iter()
-            .flat_map(|s| bundles.iter().map(move |b| (s, b)))
+            .flat_map(|s| bundles.iter().map(move |(_, b)| (s, b)))
         {
             match check.verify(bundle, signer) {
                 Ok(_) => {

@@ -29,6 +29,8 @@ pub struct Policy {
     /// None without a file.
     pub(crate) spec: Option<Spec>,
     pub(crate) paths: Paths,
+    /// Whether only a signature counts, and no digest that is named elsewhere.
+    pub(crate) is_of_a_signer: bool,
 }
 
 /// The document. Unknown keys are errors.
@@ -305,6 +307,7 @@ impl Policy {
             path,
             spec,
             paths: paths.clone(),
+            is_of_a_signer: false,
         })
     }
 
@@ -315,10 +318,12 @@ impl Policy {
             path: paths.plugin_policy(),
             spec: Some(parse(bytes)?),
             paths: paths.clone(),
+            is_of_a_signer: false,
         })
     }
 
-    /// A policy with one signer, for a command that names it. The trust root is where the command says, not below weir's root.
+    /// A policy with one signer, for a command that names it: nothing counts but a signature that it made. The trust root is where
+    /// the command says, not below weir's root.
     pub fn of(signer: Signer, trust_root: Option<&Path>, paths: &Paths) -> Self {
         Self {
             path: paths.plugin_policy(),
@@ -328,6 +333,7 @@ impl Policy {
                 ..Spec::default()
             }),
             paths: Paths::below(Path::new("/")),
+            is_of_a_signer: true,
         }
     }
 

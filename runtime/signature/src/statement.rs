@@ -9,6 +9,10 @@ use super::subject::Subject;
 /// The type of the signed payload (DSSE).
 pub(crate) const PAYLOAD: &str = "application/vnd.in-toto+json";
 
+/// The type of a statement, and that of its first version, which some tools still write.
+const STATEMENT: &str = "https://in-toto.io/Statement/v1";
+const FIRST_STATEMENT: &str = "https://in-toto.io/Statement/v0.1";
+
 /// The type of the statement that `cosign sign` makes, and weir: what it names is released by the signer.
 pub const PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";
 
@@ -22,7 +26,7 @@ pub(crate) fn about(subjects: &[Subject<'_>]) -> Vec<u8> {
         .map(|subject| json!({ "name": subject.name, "digest": { "sha256": subject.hex() } }))
         .collect();
     let statement = json!({
-        "_type": "https://in-toto.io/Statement/v1",
+        "_type": STATEMENT,
         "subject": subjects,
         "predicateType": PREDICATE,
         "predicate": {},
@@ -42,6 +46,12 @@ pub(crate) fn digests(envelope: &DsseEnvelope) -> Result<Vec<String>> {
     }
     let statement: Statement = serde_json::from_slice(envelope.payload.as_bytes())
         .map_err(|e| Error::Bundle(format!("its statement: {e}")))?;
+    if ![STATEMENT, FIRST_STATEMENT].contains(&statement.type_.as_str()) {
+        return Err(Error::Statement {
+            found: statement.type_,
+            expected: STATEMENT,
+        });
+    }
     if ![PREDICATE, PROVENANCE].contains(&statement.predicate_type.as_str()) {
         return Err(Error::Statement {
             found: statement.predicate_type,

@@ -44,6 +44,24 @@ fn the_second_of_two_signatures_counts() {
     );
 }
 
+/// Hostile: whoever may push to a repository adds what cannot be read to what refers to an artifact.
+#[test]
+fn what_cannot_be_read_hides_no_signature() {
+    let key = key();
+    let bundles = [
+        b"{".to_vec(),
+        vec![b' '; MOST_BUNDLE + 1],
+        signed(&key, COMPONENT),
+    ];
+    let admitted = node(&key).admit(&bundles).expect("let in");
+    assert!(
+        matches!(admitted, Admitted::Signed { bundle: 2, .. }),
+        "{admitted:?}"
+    );
+    let foreign = [b"{".to_vec(), signed(&self::key(), COMPONENT)];
+    node(&key).refuses(&foreign, &["not made with that key"]);
+}
+
 #[test]
 fn what_is_not_signed_by_the_key_is_refused() {
     let key = key();
@@ -103,16 +121,28 @@ fn a_bundle_is_bounded_and_well_formed() {
 fn a_statement_of_another_type_is_refused() {
     let key = key();
     let subject = Subject::new("labels.wasm", COMPONENT);
-    let statement = json!({
-        "_type": "https://in-toto.io/Statement/v1",
-        "subject": [{ "name": "labels.wasm", "digest": { "sha256": subject.hex() } }],
-        "predicateType": "https://cosign.sigstore.dev/attestation/vuln/v1",
-        "predicate": {},
-    });
-    let bundle = key
-        .sign_statement(statement.to_string().as_bytes())
-        .expect("signed");
-    node(&key).refuses(&[bundle], &["attestation/vuln/v1", "released"]);
+    let signed = |of: &str, predicate: &str| {
+        let statement = json!({
+            "_type": of,
+            "subject": [{ "name": "labels.wasm", "digest": { "sha256": subject.hex() } }],
+            "predicateType": predicate,
+            "predicate": {},
+        });
+        key.sign_statement(statement.to_string().as_bytes())
+            .expect("signed")
+    };
+    let (statement, release) = (
+        "https://in-toto.io/Statement/v1",
+        "https://sigstore.dev/cosign/sign/v1",
+    );
+    assert_eq!(
+        signer_of(node(&key).admit(&[signed(statement, release)])),
+        "release"
+    );
+    let known = signed(statement, "https://cosign.sigstore.dev/attestation/vuln/v1");
+    node(&key).refuses(&[known], &["attestation/vuln/v1", "released"]);
+    let link = signed("https://in-toto.io/Link/v1", release);
+    node(&key).refuses(&[link], &["in-toto.io/Link/v1", "in-toto.io/Statement/v1"]);
 }
 
 #[test]
