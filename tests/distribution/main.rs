@@ -119,6 +119,13 @@ impl Case {
         Ok(["plugin", "push", text(&self.file)?, &self.reference])
     }
 
+    /// The artifact by its digest, as `push` printed it.
+    fn by_digest(&self, pushed: &Value) -> Result<String> {
+        let artifact = pushed["artifact"].as_str().context("a digest")?;
+        let name = format!("plugins/labels@{artifact}");
+        Ok(self.registry.reference(&name))
+    }
+
     /// One whose plugin has been pushed, with what that printed.
     fn pushed() -> Result<(Self, Value)> {
         let case = Self::of(registry::Registry::start()?)?;

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use weir_kit::guest::Grant;
 use weir_kit::sigstore::{Identity, Sigstore};
 use weir_kit::{assert_contains, assert_lacks};
 
@@ -96,7 +97,8 @@ fn a_signed_plugin_goes_from_its_author_to_a_node() -> Result<()> {
     assert_contains(&refused, &["pull `", "not signed", component]);
     assert_eq!(user.files()?, ["release.pem"]);
 
-    let sign = ["plugin", "sign", &case.reference, "--key", "release.pem"];
+    let origin = case.by_digest(&pushed)?;
+    let sign = ["plugin", "sign", &origin, "--key", "release.pem"];
     let signed = user.json(&sign)?;
     assert_eq!(signed["artifact"], pushed["artifact"]);
     // A second signature of the same artifact does not replace the first.
@@ -115,10 +117,6 @@ fn a_signed_plugin_goes_from_its_author_to_a_node() -> Result<()> {
     assert_eq!(user.files()?, files);
     user.json(&["plugin", "add", "labels.wasm"])?;
     let line = installed(user)?;
-    let artifact = pushed["artifact"].as_str().context("a digest")?;
-    let origin = case
-        .registry
-        .reference(&format!("plugins/labels@{artifact}"));
     assert_eq!(line["origin"], origin, "{line:#}");
     assert_signed(&line["trusted"], "release");
     assert_eq!(line["digest"], component);
@@ -128,6 +126,7 @@ fn a_signed_plugin_goes_from_its_author_to_a_node() -> Result<()> {
     assert_contains(&shown, &[&origin, "signed by release", component]);
 
     // What other tools see: the list of an artifact's signatures.
+    let artifact = pushed["artifact"].as_str().context("a digest")?;
     let tag = artifact.replace(':', "-");
     let list = case.registry.reference(&format!("plugins/labels:{tag}"));
     let list = format!("docker://{list}");
@@ -144,7 +143,8 @@ fn a_signed_plugin_goes_from_its_author_to_a_node() -> Result<()> {
 fn signatures_are_carried_in_a_layout() -> Result<()> {
     let (case, pushed) = released()?;
     let user = &case.user;
-    user.json(&["plugin", "sign", &case.reference, "--key", "release.pem"])?;
+    let artifact = case.by_digest(&pushed)?;
+    user.json(&["plugin", "sign", &artifact, "--key", "release.pem"])?;
     for layout in ["labels.tar", "layout"] {
         user.json(&["plugin", "save", &case.reference, layout])?;
     }
@@ -169,6 +169,20 @@ fn signatures_are_carried_in_a_layout() -> Result<()> {
     Ok(())
 }
 
+/// Hostile: a registry, or somebody who may push to it, that wants a signature on a component of its own.
+#[test]
+fn what_a_tag_names_is_not_signed() -> Result<()> {
+    let (case, _) = released()?;
+    let user = &case.user;
+    let refused = user.failure(&["plugin", "sign", &case.reference, "--key", "release.pem"])?;
+    let name = case.registry.reference("plugins/labels@sha256:…");
+    assert_contains(
+        &refused,
+        &["sign `", "a tag can be moved", "plugin push", &name],
+    );
+    Ok(())
+}
+
 /// A file's signature is beside it, and goes to the registry with it.
 #[test]
 fn a_file_is_signed_and_pushed_with_its_signature() -> Result<()> {
@@ -190,15 +204,26 @@ fn a_file_is_signed_and_pushed_with_its_signature() -> Result<()> {
     let verify = ["plugin", "verify", &case.reference, "--key", "release.pub"];
     user.json(&verify)?;
     fs::write(user.file("other.pub"), key(user, "other.pem")?)?;
-    let verify = ["plugin", "verify", &case.reference, "--key", "other.pub"];
+    let verify = |target| ["plugin", "verify", target, "--key", "other.pub"];
     assert_contains(
-        &user.failure(&verify)?,
+        &user.failure(&verify(&case.reference))?,
         &["verify `", "not made with that key"],
     );
+
+    // A grant for its digest lets it be installed, and says nothing of who signed it.
+    let digest = pushed["component"].as_str().context("a digest")?;
+    let grant = Grant::nothing("labels").document(digest);
+    fs::create_dir_all(user.path("root/etc/weir/grants.d"))?;
+    fs::write(user.path("root/etc/weir/grants.d/labels.yaml"), grant)?;
+    let admitted = user.json(&["plugin", "verify", "labels.wasm"])?;
+    assert!(admitted["trusted"]["pinned"].is_object(), "{admitted}");
+    for target in ["labels.wasm", &case.reference] {
+        let refused = user.failure(&verify(target))?;
+        assert_contains(&refused, &["verify `", "not made with that key"]);
+    }
     Ok(())
 }
 
-/// It may be beside a component that was built again.
 /// As every file of the command line, it is not looked for below `WEIR_ROOT`.
 #[test]
 fn a_trust_root_of_the_command_line_is_the_file_that_it_names() -> Result<()> {
@@ -224,6 +249,7 @@ fn a_trust_root_of_the_command_line_is_the_file_that_it_names() -> Result<()> {
     Ok(())
 }
 
+/// It may be beside a component that was built again.
 #[test]
 fn the_signature_of_another_component_is_not_pushed() -> Result<()> {
     let (case, _) = released()?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
+use weir_distribution::{Reference, Version};
 use weir_sandbox::{Sandbox, digest};
 use weir_signature::{SigningKey, Subject};
 
@@ -19,8 +20,8 @@ use crate::cli::output::{Answer, Format, say, show};
 
 #[derive(Args)]
 pub struct Arguments {
-    /// A component's file, or an artifact: REGISTRY/NAME:TAG or REGISTRY/NAME@DIGEST. The signature of an artifact is pushed to
-    /// its registry.
+    /// A component's file, or an artifact by its digest: REGISTRY/NAME@sha256:…. The signature of an artifact is pushed to its
+    /// registry.
     target: PathBuf,
     /// The private key: PKCS#8 as PEM, without a password, that only you can read (ECDSA P-256 or P-384, or Ed25519).
     #[arg(long, value_name = "FILE")]
@@ -59,6 +60,7 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
                     "`--bundle` is for a file: an artifact's signature is pushed to its registry"
                 );
             }
+            require_digest(&reference)?;
             let context = || format!("sign `{reference}`");
             let registry = arguments.registry.open(&reference)?;
             let artifact = registry.pull().with_context(context)?;
@@ -83,6 +85,18 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
         say!("{:<11} {}", "signature", signed.signature);
     })?;
     Ok(Answer::Yes)
+}
+
+/// Errors: a tag, which the registry, and whoever else may push to it, can move to another artifact.
+fn require_digest(reference: &Reference) -> Result<()> {
+    if let Version::Tag(_) = reference.version() {
+        let (registry, repository) = (reference.registry(), reference.repository());
+        bail!(
+            "sign `{reference}`: a tag can be moved, so that the registry would choose what you sign; give the artifact's digest, which \
+             `weir plugin push` printed: `{registry}/{repository}@sha256:…`"
+        );
+    }
+    Ok(())
 }
 
 fn sign_file(
