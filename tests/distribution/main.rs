@@ -2,6 +2,7 @@
 //! answered is tested beside the code, in `runtime/distribution`.
 
 mod credentials;
+mod downgrades;
 mod encryption;
 mod forged;
 mod layouts;

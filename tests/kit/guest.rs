@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::installed::InstalledCache;
@@ -75,6 +75,21 @@ spec:
 "
         )
     }
+}
+
+/// The component of an example that says that it is another version. Errors: its own is not there exactly once.
+pub fn of_version(example: &str, version: &str) -> Result<Vec<u8>> {
+    let mut bytes = fs::read(component(example))?;
+    let own = env!("CARGO_PKG_VERSION").as_bytes();
+    let places: Vec<usize> = (0..bytes.len())
+        .filter(|place| bytes[*place..].starts_with(own))
+        .collect();
+    let [place] = places[..] else {
+        bail!("{example} has its version {} times", places.len());
+    };
+    ensure!(version.len() == own.len(), "`{version}` has another length");
+    bytes[place..place + own.len()].copy_from_slice(version.as_bytes());
+    Ok(bytes)
 }
 
 /// The grant of an example, for a component.

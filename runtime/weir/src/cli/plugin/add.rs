@@ -12,7 +12,7 @@ use weir_signature::Policy;
 use super::arrival::Arrival;
 use super::coverage::Coverage;
 use super::difference::Difference;
-use super::installation::{check_version, install, installed, version};
+use super::installation::{check_not_older, install, installed, version};
 use super::proposal::Proposal;
 use crate::cli::component::{inspect, name_of, read};
 use crate::cli::output::{Answer, Format, complain, say, show};
@@ -91,8 +91,8 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let before = installed(sandbox, &name).filter(|_| is_taken);
     let installed = !is_taken || arguments.replace;
     if installed {
-        if let Some(before) = before.as_ref().filter(|_| !arguments.allow_downgrade) {
-            check_version(&name, version(before), version(&inspection))?;
+        if is_taken && !arguments.allow_downgrade {
+            check_not_older(sandbox, &name, &inspection)?;
         }
         install(sandbox, &name, &inspection, &provenance, arguments.replace)?;
     }

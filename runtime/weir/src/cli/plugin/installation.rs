@@ -6,7 +6,7 @@ use weir_sandbox::{Inspection, Provenance, Sandbox};
 
 use crate::cli::output::show;
 
-/// The plugin of that name; none if it is damaged.
+/// The plugin of that name, compiled again; none if it is damaged.
 pub fn installed(sandbox: &Sandbox, name: &str) -> Option<Inspection> {
     let plugin = sandbox.catalogue().find(name).ok()?;
     sandbox.inspect(&plugin.component().ok()?).ok()
@@ -19,7 +19,23 @@ pub fn version(inspection: &Inspection) -> Option<&str> {
 }
 
 /// Errors: the version is older than the installed one, or has no order while that has one.
-pub fn check_version(name: &str, installed: Option<&str>, added: Option<&str>) -> Result<()> {
+pub fn check_not_older(sandbox: &Sandbox, name: &str, added: &Inspection) -> Result<()> {
+    check_version(
+        name,
+        installed_version(sandbox, name).as_deref(),
+        version(added),
+    )
+}
+
+/// The version that was recorded when a plugin was installed, which is known of one with a damaged component as well. An older weir
+/// recorded none: that plugin is asked.
+fn installed_version(sandbox: &Sandbox, name: &str) -> Option<String> {
+    let plugin = sandbox.catalogue().find(name).ok()?;
+    let recorded = plugin.provenance().and_then(|p| p.version.clone());
+    recorded.or_else(|| version(&installed(sandbox, name)?).map(str::to_owned))
+}
+
+fn check_version(name: &str, installed: Option<&str>, added: Option<&str>) -> Result<()> {
     let parsed = |text: Option<&str>| semver::Version::parse(text?).ok();
     let Some(newest) = parsed(installed) else {
         return Ok(());

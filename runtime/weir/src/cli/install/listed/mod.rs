@@ -23,7 +23,7 @@ use self::report::{Outcome, Report};
 use super::arguments::NodeArguments;
 use crate::cli::output::{complain, say, show};
 use crate::cli::plugin::at_uri::{self, Expected, Found};
-use crate::cli::plugin::installation::{check_version, install, installed, version};
+use crate::cli::plugin::installation::{check_not_older, install};
 
 /// How long a list with a plugin that failed is left alone, unless it changes: servers are not asked at every change of the
 /// node.
@@ -173,9 +173,7 @@ impl Listed {
         };
         let provenance = self.admit(entry, &found, &expected)?;
         if before.is_some() && !entry.allow_downgrade {
-            let installed = installed(sandbox, &entry.name);
-            let installed = installed.as_ref().and_then(version);
-            check_version(&entry.name, installed, version(&found.inspection))
+            check_not_older(sandbox, &entry.name, &found.inspection)
                 .context("`allowDowngrade: true` of the list stands for --allow-downgrade")?;
         }
         install(sandbox, &entry.name, &found.inspection, &provenance, is_own)?;

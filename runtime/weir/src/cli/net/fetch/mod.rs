@@ -18,7 +18,7 @@ use self::wanted::Wanted;
 use crate::cli::output::{Format, complain, show};
 use crate::cli::plugin::at_uri::{self, Expected, Found};
 use crate::cli::plugin::coverage::{Coverage, not_covered};
-use crate::cli::plugin::installation::{check_version, install, installed, version};
+use crate::cli::plugin::installation::{check_not_older, install};
 use crate::cli::plugin::registry::RegistryArguments;
 
 #[derive(Args)]
@@ -168,9 +168,8 @@ impl Fetch<'_> {
         if found.inspection.digest == plugin.digest && self.sandbox.check(plugin).is_ok() {
             return Ok(self.kept(plugin));
         }
-        let before = installed(self.sandbox, &plugin.name);
-        if let Some(before) = before.filter(|_| !self.arguments.allow_downgrade) {
-            check_version(&plugin.name, version(&before), version(&found.inspection))?;
+        if !self.arguments.allow_downgrade {
+            check_not_older(self.sandbox, &plugin.name, &found.inspection)?;
         }
         let provenance = Provenance {
             listed: plugin.provenance().is_some_and(|before| before.listed),
