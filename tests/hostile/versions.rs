@@ -119,8 +119,8 @@ fn an_installed_one_for_an_older_version_is_refused_as_well() -> Result<()> {
         State::of(&node)?.assert_same(&before);
     }
     let listed = node.exits(&["plugin", "list"], 3)?;
-    let line = "unusable   plugin `text` is built for version 0.1.0";
-    assert_contains(&listed, &[line]);
+    let error = "error      plugin `text` is built for version 0.1.0";
+    assert_contains(&listed, &["unusable   sha256:", error]);
     Ok(())
 }
 

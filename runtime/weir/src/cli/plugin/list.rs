@@ -104,13 +104,13 @@ fn line(sandbox: &Sandbox, mut listed: Listed, grants: &Grants) -> Line {
     let is_of_kept = |grant: &&Grant| kept.iter().any(|kept| names(grant, &kept.digest));
     let own = grants.of(&listed.name).filter(|grant| !is_of_kept(grant));
     let own = own.map(|grant| grant_line(grant, grant.state)).collect();
-    let whole = listed.plugin.and_then(|plugin| whole(sandbox, plugin));
+    let plugin = &listed.plugin;
     Line {
-        provenance: whole.as_ref().ok().and_then(Plugin::provenance).cloned(),
+        provenance: plugin.as_ref().ok().and_then(Plugin::provenance).cloned(),
         grants: own,
-        built_in: whole.as_ref().is_ok_and(Plugin::is_built_in),
-        digest: whole.as_ref().ok().map(|plugin| plugin.digest.to_string()),
-        error: whole.err().map(|e| text_of(&e)),
+        built_in: plugin.as_ref().is_ok_and(Plugin::is_built_in),
+        digest: plugin.as_ref().ok().map(|plugin| plugin.digest.to_string()),
+        error: why_unusable(sandbox, plugin),
         kept: (listed.kept_versions.into_iter())
             .map(|kept| kept_line(sandbox, &listed.name, kept, grants))
             .collect(),
@@ -119,16 +119,16 @@ fn line(sandbox: &Sandbox, mut listed: Listed, grants: &Grants) -> Line {
 }
 
 fn kept_line(sandbox: &Sandbox, name: &str, kept: KeptVersion, grants: &Grants) -> KeptLine {
-    let whole = kept.plugin.and_then(|plugin| whole(sandbox, plugin));
+    let plugin = &kept.plugin;
     let own = grants
         .of(name)
         .filter(|grant| names(grant, &kept.digest))
         .map(|grant| grant_line(grant, grants.for_kept(grant)));
     KeptLine {
-        provenance: whole.as_ref().ok().and_then(Plugin::provenance).cloned(),
+        provenance: plugin.as_ref().ok().and_then(Plugin::provenance).cloned(),
         attachments: kept.attachments,
         grants: own.collect(),
-        error: whole.err().map(|e| text_of(&e)),
+        error: why_unusable(sandbox, plugin),
         digest: kept.digest,
     }
 }
@@ -166,16 +166,14 @@ fn grant_line(grant: &Grant, state: State) -> GrantLine {
     }
 }
 
-/// A plugin whose code is as it was installed.
-fn whole(sandbox: &Sandbox, plugin: Plugin) -> Result<Plugin, Error> {
-    if !plugin.is_built_in() {
-        sandbox.check(&plugin)?;
-    }
-    Ok(plugin)
-}
-
-fn text_of(error: &Error) -> String {
-    format!("{}; {}", error.msg, error.details)
+/// Why a plugin cannot be run: what is recorded of it cannot be read, or its files are not as they were installed.
+fn why_unusable(sandbox: &Sandbox, plugin: &Result<Plugin, Error>) -> Option<String> {
+    let error = match plugin {
+        Ok(plugin) if plugin.is_built_in() => return None,
+        Ok(plugin) => sandbox.check(plugin).err()?,
+        Err(error) => error.clone(),
+    };
+    Some(format!("{}; {}", error.msg, error.details))
 }
 
 fn print(line: &Line) {
@@ -191,6 +189,9 @@ fn print(line: &Line) {
         print_provenance(provenance);
     }
     print_under("grant", &in_words(&line.grants));
+    if let Some(error) = line.error.as_ref().filter(|_| line.digest.is_some()) {
+        print_under("error", error);
+    }
     line.kept.iter().for_each(print_kept);
 }
 
@@ -206,7 +207,7 @@ fn print_kept(kept: &KeptLine) {
         print_under(&format!("  {title}"), text);
     }
     if let Some(error) = &kept.error {
-        print_under("  unusable", error);
+        print_under("  error", error);
     }
 }
 
