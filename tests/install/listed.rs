@@ -1,26 +1,30 @@
 //! A list of plugins for every node: each is installed by itself, and the pod that installs reports the outcome.
 
 use std::fs;
+use std::net::TcpListener;
 use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use weir_kit::{ApiServer, Node, Web, assert_contains, binary, component};
+use weir_kit::{ApiServer, Node, Web, assert_contains, binary, component, wait_for};
 use weir_signature::{SigningKey, Subject};
+
+use crate::machine::Running;
 
 const ANNOTATION: &str = "weir.dev/plugins";
 const POD: &str = "weir-x7k2p";
 
 /// A node with the default network, its API server, and a web server with plugins.
-struct Cluster {
-    node: Node,
+pub struct Cluster {
+    pub node: Node,
     api: ApiServer,
-    web: Web,
+    pub web: Web,
     kubeconfig: &'static str,
 }
 
 impl Cluster {
-    fn create() -> Result<Self> {
+    pub fn create() -> Result<Self> {
         let node = Node::create()?;
         let api = ApiServer::start_in(&node)?;
         let default = json!({ "cniVersion": "1.0.0", "name": "pods", "type": "ptp" });
@@ -37,7 +41,7 @@ impl Cluster {
     }
 
     /// Puts a list in place of the present one.
-    fn list(&self, plugins: &Value) -> Result<()> {
+    pub fn list(&self, plugins: &Value) -> Result<()> {
         let list = json!({
             "apiVersion": "weir.dev/v1alpha1",
             "kind": "PluginInstallation",
@@ -48,7 +52,7 @@ impl Cluster {
             .map(drop)
     }
 
-    fn install(&self) -> Result<Output> {
+    fn command(&self) -> Command {
         let file = self.node.root().join("list/plugins.yaml");
         let mut weir = Command::new(binary());
         weir.args(["install", "--kubernetes", "--kubeconfig", self.kubeconfig])
@@ -58,23 +62,36 @@ impl Cluster {
             .arg("--bin-dir")
             .arg(self.node.bin_dir())
             .env("WEIR_ROOT", self.node.root());
-        let output = self.node.inside(|| weir.output().context("run weir"))?;
+        weir
+    }
+
+    pub fn install(&self) -> Result<Output> {
+        let output = self
+            .node
+            .inside(|| self.command().output().context("run weir"))?;
         ensure!(output.status.success(), "{output:?}");
         Ok(output)
     }
 
+    /// Starts it with `--watch`.
+    fn watch(&self) -> Result<Running> {
+        let mut weir = self.command();
+        weir.arg("--watch");
+        self.node.inside(|| Running::start(weir))
+    }
+
     /// What the pod says of the plugins.
-    fn told(&self) -> Result<Value> {
+    pub fn told(&self) -> Result<Value> {
         let text = self.api.annotation(self.api.namespace(), POD, ANNOTATION)?;
         Ok(serde_json::from_str(&text.context("an annotation")?)?)
     }
 
-    fn entry(&self, name: &str, path: &str) -> Result<Value> {
+    pub fn entry(&self, name: &str, path: &str) -> Result<Value> {
         let digest = weir_sandbox::digest(&fs::read(component("labels"))?).to_string();
         Ok(json!({ "name": name, "uri": self.web.url(path), "digest": digest }))
     }
 
-    fn plugin(&self, name: &str) -> Result<Value> {
+    pub fn plugin(&self, name: &str) -> Result<Value> {
         let listed = self.node.json(&["plugin", "list"], 0)?;
         let mut lines = listed.as_array().context("a list")?.iter();
         Ok(lines
@@ -131,6 +148,53 @@ fn one_plugin_that_fails_holds_up_neither_the_others_nor_the_node() -> Result<()
     cluster.install()?;
     assert!(cluster.web.requested_paths().is_empty());
     assert_eq!(cluster.told()?.as_array().map(Vec::len), Some(1));
+    Ok(())
+}
+
+/// Hostile: a server that takes every connection, and never answers.
+#[test]
+fn a_server_that_does_not_answer_holds_up_nobody() -> Result<()> {
+    let cluster = Cluster::create()?;
+    let silent = cluster
+        .node
+        .inside(|| Ok(TcpListener::bind("127.0.0.1:0")?))?;
+    let mut entries = Vec::new();
+    for name in ["one", "two", "three"] {
+        let mut entry = cluster.entry(name, "/labels.wasm")?;
+        entry["uri"] = json!(format!("http://{}/{name}.wasm", silent.local_addr()?));
+        entries.push(entry);
+    }
+    entries.push(cluster.entry("labels", "/labels.wasm")?);
+    cluster.list(&json!(entries))?;
+    let mut running = cluster.watch()?;
+    running.expect("all is in place; watching")?;
+    running.expect("installed plugin labels")?;
+    let link = cluster.node.bin_dir().join("labels");
+    wait_for("its link", || Ok(link.exists().then_some(())))?;
+    fs::remove_file(&link)?;
+    wait_for("its link again", || Ok(link.exists().then_some(())))?;
+    running.signal(Signal::SIGTERM)?;
+    let (status, said) = running.end()?;
+    assert!(status.success(), "{status}: {said:?}");
+    Ok(())
+}
+
+/// The kubelet exchanges the file of a ConfigMap.
+#[test]
+fn a_changed_list_is_carried_out_without_a_restart() -> Result<()> {
+    let cluster = Cluster::create()?;
+    cluster.list(&json!([]))?;
+    let mut running = cluster.watch()?;
+    running.expect("all is in place; watching")?;
+    cluster.list(&json!([cluster.entry("labels", "/labels.wasm")?]))?;
+    running.expect("installed plugin labels")?;
+    wait_for("the annotation", || {
+        let told = cluster.told().unwrap_or_default();
+        Ok((told[0]["state"] == "installed").then_some(()))
+    })?;
+    running.signal(Signal::SIGTERM)?;
+    let (status, said) = running.end()?;
+    assert!(status.success(), "{status}: {said:?}");
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 mod crash;
 mod listed;
+mod listed_versions;
 mod machine;
 mod multus;
 mod once;

@@ -117,7 +117,7 @@ pub struct NodeArguments {
     pub pod_namespace: Option<String>,
 }
 
-/// The limit for the transfer of one plugin of the list: what is next waits for it.
+/// The limit for the transfer of one plugin of the list, and again for its signatures.
 const OF_ONE_PLUGIN: Duration = Duration::from_secs(120);
 
 impl NodeArguments {

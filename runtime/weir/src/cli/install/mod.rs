@@ -40,7 +40,7 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     if !arguments.kubernetes {
         return bare(arguments, &paths).map(|()| Answer::Yes);
     }
-    let node = Node::new(arguments, paths)?;
+    let node = Node::new(arguments, paths);
     if arguments.node.check {
         node.check()
     } else {

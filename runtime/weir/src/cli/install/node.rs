@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use weir_files::Paths;
@@ -26,7 +25,6 @@ pub struct Node<'a> {
     arguments: &'a Arguments,
     paths: Paths,
     conf_dir: PathBuf,
-    listed: Option<Listed>,
 }
 
 /// The outcome of a pass.
@@ -45,31 +43,20 @@ struct Wanted {
 }
 
 impl<'a> Node<'a> {
-    pub fn new(arguments: &'a Arguments, paths: Paths) -> Result<Self> {
+    pub fn new(arguments: &'a Arguments, paths: Paths) -> Self {
         let conf_dir = arguments.node.conf_dir.clone();
-        let mut node = Self {
+        Self {
             conf_dir: conf_dir.unwrap_or_else(|| paths.networks()),
-            listed: None,
             arguments,
             paths,
-        };
-        let given = arguments.node.kubeconfig.clone();
-        let kubeconfig = given.unwrap_or_else(|| node.paths.on_node(&node.kubeconfig_path()));
-        node.listed = Listed::of(&arguments.node, &node.paths, kubeconfig)?;
-        Ok(node)
+        }
     }
 
-    /// Installs what is missing: the node first, and then the plugins of the list, which may be long in coming.
-    pub fn pass_with_plugins(&self) -> Result<State> {
-        let pass = self.pass();
-        let is_new = self.listed.as_ref().is_some_and(Listed::pass);
-        // They get links.
-        if is_new { self.pass() } else { pass }
-    }
-
-    /// When a pass is to be repeated for the plugins of the list, even if nothing changes.
-    pub fn retry(&self) -> Option<Duration> {
-        self.listed.as_ref()?.retry()
+    /// The plugins that every node gets, if the options name a list. Errors: as of [`Sandbox::new`](weir_sandbox::Sandbox::new).
+    pub fn listed(&self) -> Result<Option<Listed>> {
+        let given = self.arguments.node.kubeconfig.clone();
+        let kubeconfig = given.unwrap_or_else(|| self.paths.on_node(&self.kubeconfig_path()));
+        Listed::of(&self.arguments.node, &self.paths, kubeconfig)
     }
 
     /// Installs what is missing, the configuration last, and prints each change.
@@ -316,8 +303,6 @@ impl<'a> Node<'a> {
             self.arguments.node.service_account.clone(),
             self.paths.plugins(),
         ];
-        let listed = self.listed.as_ref().and_then(Listed::directory);
-        directories.extend(listed.map(Path::to_owned));
         directories.extend(self.kubeconfig_path().parent().map(Path::to_owned));
         // A network's plugins may be in a directory of its name.
         let names = replaced::file_names(&self.conf_dir)?.into_iter();

@@ -13,6 +13,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::arguments::NodeArguments;
+use super::listed::{Beside, Listed};
 use super::node::{Node, State};
 use crate::cli::output::{complain, say};
 use crate::cli::watch::{inotify, watch_directory};
@@ -31,21 +32,60 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Errors: something cannot be installed, or the default network does not appear in time. Once all was in place, `--watch`
 /// prints errors and repeats.
 pub fn install(node: &Node<'_>, arguments: &NodeArguments) -> Result<()> {
+    // Before a thread starts, which inherits what is blocked.
     let watch = Watch::new()?;
+    let plugins = Plugins::of(node, arguments)?;
     let mut progress = Progress::of(arguments);
     loop {
         // Watched before the pass, so that no change is missed.
         for directory in node.directories()? {
             watch_directory(&watch.inotify, &directory)?;
         }
-        let pass = node.pass_with_plugins();
+        if let Some(directory) = plugins.beside().and_then(Beside::directory) {
+            watch_directory(&watch.inotify, directory)?;
+        }
+        let pass = plugins.pass(node, node.pass())?;
         let has_changed = matches!(pass, Ok(State::Whole { changed: true }));
         let Some(timeout) = progress.after(pass)? else {
             return Ok(());
         };
-        let timeout = node.retry().map_or(timeout, |retry| timeout.min(retry));
-        if has_changed && watch.pause()? || watch.wait(timeout)? {
+        if has_changed && watch.pause()? || watch.wait(&plugins, timeout)? {
             return progress.end();
+        }
+    }
+}
+
+/// The plugins of a list, if there is one: with `--watch` they are installed beside the node.
+enum Plugins {
+    None,
+    Now(Listed),
+    Beside(Beside),
+}
+
+impl Plugins {
+    fn of(node: &Node<'_>, arguments: &NodeArguments) -> Result<Self> {
+        Ok(match node.listed()? {
+            None => Self::None,
+            Some(listed) if arguments.watch => Self::Beside(Beside::start(listed)?),
+            Some(listed) => Self::Now(listed),
+        })
+    }
+
+    fn beside(&self) -> Option<&Beside> {
+        match self {
+            Self::None | Self::Now(_) => None,
+            Self::Beside(beside) => Some(beside),
+        }
+    }
+
+    /// Installs the plugins after a pass of the node. New ones get links, in another pass. Errors: they are not installed any more.
+    fn pass(&self, node: &Node<'_>, pass: Result<State>) -> Result<Result<State>> {
+        match self {
+            Self::None => Ok(pass),
+            Self::Now(listed) if listed.pass(&|| ()) => Ok(node.pass()),
+            Self::Now(_) => Ok(pass),
+            // It tells of what it installs.
+            Self::Beside(beside) => beside.wake().map(|()| pass),
         }
     }
 }
@@ -143,13 +183,20 @@ impl Watch {
         })
     }
 
-    /// Waits for a change or a signal. Returns whether a signal came.
-    fn wait(&self, timeout: Duration) -> Result<bool> {
-        let mut both = [
-            PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.inotify.as_fd(), PollFlags::POLLIN),
+    /// Waits for a change, new plugins or a signal. Returns whether a signal came.
+    fn wait(&self, plugins: &Plugins, timeout: Duration) -> Result<bool> {
+        let readable = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let mut all = vec![
+            readable(self.signals.as_fd()),
+            readable(self.inotify.as_fd()),
         ];
-        poll_patiently(&mut both, timeout)?;
+        let beside = plugins.beside();
+        all.extend(beside.map(|beside| readable(beside.news())));
+        poll_patiently(&mut all, timeout)?;
+        let has_news = all.get(2).is_some_and(|news| news.any() == Some(true));
+        if let Some(beside) = beside.filter(|_| has_news) {
+            beside.take_news()?;
+        }
         loop {
             match self.inotify.read_events() {
                 Ok(_) | Err(Errno::EINTR) => {}

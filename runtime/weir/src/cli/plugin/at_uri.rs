@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use weir_distribution::{Options, Reference, Registry, download};
+use weir_distribution::{Artifact, Options, Reference, Registry, download};
 use weir_files::paths::open_lock;
 use weir_files::{Paths, file_trust};
 use weir_grant::document::Digest;
@@ -78,7 +78,6 @@ impl Found {
         })
     }
 
-    /// Errors: it is not what is wanted, or not a plugin.
     fn of(
         sandbox: &Sandbox,
         expected: &Expected<'_>,
@@ -99,33 +98,72 @@ impl Found {
     }
 }
 
-/// What a URI leads to.
-pub fn get(
-    sandbox: &Sandbox,
-    uri: &PluginUri,
-    options: Options,
-    expected: &Expected<'_>,
-) -> Result<Found> {
+/// What is at a URI, before anything of it was looked at.
+pub struct Content {
+    arrival: Arrival,
+    body: Body,
+}
+
+enum Body {
+    Component(Vec<u8>),
+    Artifact(Box<Artifact>),
+}
+
+impl Content {
+    /// A component with nothing beside it.
+    pub fn of(component: Vec<u8>) -> Self {
+        Self {
+            arrival: Arrival::default(),
+            body: Body::Component(component),
+        }
+    }
+
+    /// Compiles it. Errors: it is not what is wanted, or not a plugin.
+    pub fn check(self, sandbox: &Sandbox, expected: &Expected<'_>) -> Result<Found> {
+        match self.body {
+            Body::Component(component) => Found::of(sandbox, expected, &component, self.arrival),
+            Body::Artifact(artifact) => {
+                let found = Found::of(sandbox, expected, &artifact.component, self.arrival)?;
+                compare(&artifact, &found.inspection, None)?;
+                Ok(found)
+            }
+        }
+    }
+}
+
+/// Reads or downloads what is at a URI. Nothing of it is verified.
+pub fn fetch(paths: &Paths, uri: &PluginUri, options: Options) -> Result<Content> {
     match uri.target() {
-        UriTarget::File(file) => of_file(sandbox, file, expected),
+        UriTarget::File(file) => of_file(paths, file),
         UriTarget::Web(url) => {
             let downloaded = download(url, &options)?;
             let arrival = Arrival {
                 signatures: Vec::from_iter(downloaded.signature).into(),
                 ..Arrival::default()
             };
-            Found::of(sandbox, expected, &downloaded.component, arrival)
+            let body = Body::Component(downloaded.component);
+            Ok(Content { arrival, body })
         }
         UriTarget::Artifact(reference) => {
             let reference: Reference = reference.parse()?;
             let registry = Registry::new(&reference, options)?;
             let artifact = registry.pull()?;
-            let arrival = Arrival::pulled(&registry, &artifact, &reference)?;
-            let found = Found::of(sandbox, expected, &artifact.component, arrival)?;
-            compare(&artifact, &found.inspection, None)?;
-            Ok(found)
+            Ok(Content {
+                arrival: Arrival::pulled(&registry, &artifact, &reference)?,
+                body: Body::Artifact(Box::new(artifact)),
+            })
         }
     }
+}
+
+/// What a URI leads to, compiled.
+pub fn get(
+    sandbox: &Sandbox,
+    uri: &PluginUri,
+    options: Options,
+    expected: &Expected<'_>,
+) -> Result<Found> {
+    fetch(sandbox.paths(), uri, options)?.check(sandbox, expected)
 }
 
 /// The component of an installed plugin, with nothing beside it. It is asked for again only if it is not whole.
@@ -137,7 +175,7 @@ pub fn again(
     expected: &Expected<'_>,
 ) -> Result<Found> {
     match plugin.component() {
-        Ok(component) => Found::of(sandbox, expected, &component, Arrival::default()),
+        Ok(component) => Content::of(component).check(sandbox, expected),
         Err(_) => get(sandbox, uri, options, expected),
     }
 }
@@ -179,12 +217,13 @@ pub fn is_same_repository(uri: &PluginUri, other: &str) -> bool {
 }
 
 /// A file of the node that only root could have written.
-fn of_file(sandbox: &Sandbox, file: &Path, expected: &Expected<'_>) -> Result<Found> {
-    let paths = sandbox.paths();
+fn of_file(paths: &Paths, file: &Path) -> Result<Content> {
     let file = paths.resolve(file);
     let context = || format!("read `{}`", file.display());
     let opened = file_trust::open(&file, paths.root()).with_context(context)?;
     let component = read_opened(&opened, &file)?;
-    let arrival = Arrival::beside(&file, &[], &component)?;
-    Found::of(sandbox, expected, &component, arrival)
+    Ok(Content {
+        arrival: Arrival::beside(&file, &[], &component)?,
+        body: Body::Component(component),
+    })
 }
