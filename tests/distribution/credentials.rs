@@ -11,7 +11,7 @@ use crate::registry::Registry;
 use crate::{Case, User, text};
 
 /// `user:secret` in base64.
-const RIGHT: &str = "dXNlcjpzZWNyZXQ=";
+pub const RIGHT: &str = "dXNlcjpzZWNyZXQ=";
 /// `user:other`
 const WRONG: &str = "dXNlcjpvdGhlcg==";
 

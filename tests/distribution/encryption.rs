@@ -1,9 +1,10 @@
 //! TLS, with authorities of one's own and without.
 
-use anyhow::Result;
-use weir_kit::assert_contains;
+use anyhow::{Context, Result};
+use weir_kit::{assert_contains, component};
 
 use crate::registry::Registry;
+use crate::uris::UriFixture;
 use crate::{Case, text};
 
 #[test]
@@ -45,5 +46,37 @@ fn an_authority_of_ones_own_is_trusted_if_it_is_given() -> Result<()> {
         case.user.files()?,
         ["labels.wasm", "labels.wasm.origin.json"]
     );
+    Ok(())
+}
+
+/// What a registry has of a component is a file on a web server, too.
+#[test]
+fn a_plugin_is_fetched_from_a_web_server_with_tls() -> Result<()> {
+    let fixture = UriFixture::create()?;
+    let node = &fixture.node;
+    let registry = node.inside(Registry::encrypted)?;
+    let authority = registry.authority();
+    let with = ["--ca-file", text(&authority)?];
+    let (file, reference) = (
+        component("labels"),
+        registry.reference("plugins/labels:1.2.0"),
+    );
+    let push = ["plugin", "push", text(&file)?, &reference];
+    let pushed = node.json(&[&push[..], &with].concat(), 0)?;
+    let digest = pushed["component"].as_str().context("a digest")?;
+    let host = registry.host();
+    fixture.put_network(&format!("https://{host}/v2/plugins/labels/blobs/{digest}"))?;
+
+    // No system trusts its authority.
+    let refused = fixture.refused(&[])?;
+    assert_contains(&refused, &["cannot be trusted", "certificate", "--ca-file"]);
+    let other = Registry::encrypted()?.authority();
+    assert_contains(
+        &fixture.refused(&["--ca-file", text(&other)?])?,
+        &["cannot be"],
+    );
+    let fetched = fixture.fetch(&with)?;
+    assert_eq!(fetched["digest"], digest);
+    assert_eq!(fixture.installed()?, ["labels"]);
     Ok(())
 }

@@ -6,6 +6,7 @@ mod downgrades;
 mod encryption;
 mod forged;
 mod layouts;
+mod listed;
 mod refused;
 mod registry;
 mod signatures;

@@ -29,29 +29,22 @@ impl Registry {
     /// One without TLS that asks for a password.
     pub fn guarded() -> Result<Self> {
         let directory = TempDir::with_prefix("weir-registry-")?;
-        let users = directory.path().join("users");
-        fs::write(&users, USERS)?;
-        let auth = json!({ "htpasswd": { "realm": "weir", "path": users } });
+        let auth = password(directory.path())?;
         Self::with(directory, json!({ "auth": auth }))
     }
 
     /// One with TLS, of an authority that no system trusts: [`Self::authority`].
     pub fn encrypted() -> Result<Self> {
         let directory = TempDir::with_prefix("weir-registry-")?;
-        let (certificate, key) = (directory.path().join("pem"), directory.path().join("key"));
-        let authority_key = KeyPair::generate()?;
-        let mut authority = CertificateParams::new(Vec::new())?;
-        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
-        let known = authority.self_signed(&authority_key)?.pem();
-        fs::write(directory.path().join("authority"), known)?;
-        let issuer = Issuer::new(authority, authority_key);
-        let own_key = KeyPair::generate()?;
-        let own = CertificateParams::new(vec!["localhost".to_owned()])?;
-        fs::write(&certificate, own.signed_by(&own_key, &issuer)?.pem())?;
-        fs::write(&key, own_key.serialize_pem())?;
-        let tls = json!({ "certificate": certificate, "key": key });
+        let tls = certificate(directory.path())?;
         Self::with(directory, json!({ "tls": tls }))
+    }
+
+    /// The same, and it asks for a password.
+    pub fn guarded_and_encrypted() -> Result<Self> {
+        let directory = TempDir::with_prefix("weir-registry-")?;
+        let (tls, auth) = (certificate(directory.path())?, password(directory.path())?);
+        Self::with(directory, json!({ "tls": tls, "auth": auth }))
     }
 
     /// The registry's configuration is YAML, of which JSON is a part.
@@ -112,6 +105,30 @@ impl Registry {
         let directory = self.directory.path().join(blobs);
         directory.join(&hex[..2]).join(hex).join("data")
     }
+}
+
+/// A password, in the registry's configuration.
+fn password(directory: &Path) -> Result<Value> {
+    let users = directory.join("users");
+    fs::write(&users, USERS)?;
+    Ok(json!({ "htpasswd": { "realm": "weir", "path": users } }))
+}
+
+/// A certificate for `localhost`, in the registry's configuration, and its authority in a file of that name.
+fn certificate(directory: &Path) -> Result<Value> {
+    let (certificate, key) = (directory.join("pem"), directory.join("key"));
+    let authority_key = KeyPair::generate()?;
+    let mut authority = CertificateParams::new(Vec::new())?;
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    let known = authority.self_signed(&authority_key)?.pem();
+    fs::write(directory.join("authority"), known)?;
+    let issuer = Issuer::new(authority, authority_key);
+    let own_key = KeyPair::generate()?;
+    let own = CertificateParams::new(vec!["localhost".to_owned()])?;
+    fs::write(&certificate, own.signed_by(&own_key, &issuer)?.pem())?;
+    fs::write(&key, own_key.serialize_pem())?;
+    Ok(json!({ "certificate": certificate, "key": key }))
 }
 
 /// The port of the line that says where the registry listens.
