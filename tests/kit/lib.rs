@@ -19,6 +19,7 @@ pub mod help;
 pub mod http_server;
 mod installed;
 pub mod kernel_peer;
+pub mod kubectl;
 pub mod memory;
 pub mod namespace;
 pub mod node;

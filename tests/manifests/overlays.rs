@@ -1,74 +1,22 @@
 //! The overlays beside `kubernetes`: their patches fit the manifests, and a cluster accepts the result.
 
 use std::collections::BTreeSet;
-use std::fs;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::house;
+use weir_kit::kubectl::kustomize;
 
-use super::documents::{check_type, help, objects};
+use super::documents::{check_type, help};
 
-/// The documents of a file of an overlay.
-fn read(overlay: &str, file: &str) -> Result<Vec<Value>> {
-    let path = house().join("examples").join(overlay).join(file);
-    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    serde_saphyr::from_multiple(&text).with_context(|| path.display().to_string())
-}
-
-/// What is applied to a cluster: `kubernetes` with the patches of an overlay, and its own documents.
+/// What is applied to a cluster.
 fn applied(overlay: &str) -> Result<Vec<Value>> {
-    let kustomization = read(overlay, "kustomization.yaml")?.remove(0);
-    let mut documents = objects()?;
-    for resource in list(&kustomization["resources"]) {
-        let name = resource.as_str().context("a name")?;
-        if name != "../kubernetes" {
-            documents.extend(read(overlay, name)?);
-        }
-    }
-    for patch in list(&kustomization["patches"]) {
-        let target = &patch["target"];
-        let is_target = |document: &&mut Value| {
-            document["kind"] == target["kind"] && document["metadata"]["name"] == target["name"]
-        };
-        let document = documents.iter_mut().find(is_target);
-        let document = document.with_context(|| format!("{overlay}: no {target}"))?;
-        let text = patch["patch"].as_str().context("a patch is text")?;
-        let operations: Value = serde_saphyr::from_str(text)?;
-        for operation in list(&operations) {
-            apply(document, operation).with_context(|| format!("{overlay}: {operation}"))?;
-        }
-    }
-    Ok(documents)
+    let rendered = kustomize(&house().join("examples").join(overlay))?;
+    Ok(serde_saphyr::from_multiple(&rendered)?)
 }
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
-}
-
-/// Carries out one operation of a JSON patch (RFC 6902), as far as the overlays use them.
-fn apply(document: &mut Value, operation: &Value) -> Result<()> {
-    let path = operation["path"].as_str().context("a path")?;
-    let (parent, key) = path.rsplit_once('/').context("a path with a key")?;
-    let value = &operation["value"];
-    let parent = document.pointer_mut(parent).context("nothing is there")?;
-    match (operation["op"].as_str(), parent) {
-        (Some("test"), parent) => ensure!(parent[key] == *value, "it is {}", parent[key]),
-        (Some("add"), Value::Array(items)) if key == "-" => items.push(value.clone()),
-        (Some("add"), Value::Object(members)) => {
-            let before = members.insert(key.to_owned(), value.clone());
-            ensure!(before.is_none(), "there is {before:?}");
-        }
-        (Some("replace"), Value::Object(members)) => {
-            let before = members.insert(key.to_owned(), value.clone());
-            ensure!(before.is_some(), "there is none");
-        }
-        (Some("remove"), Value::Object(members)) => {
-            ensure!(members.remove(key).is_some(), "there is none");
-        }
-        (operation, parent) => bail!("{operation:?} of {parent}"),
-    }
-    Ok(())
 }
 
 const OVERLAYS: [&str; 2] = ["from-multus", "kubernetes-plugins"];
@@ -130,8 +78,12 @@ fn each_variable_of_an_overlay_is_an_option() -> Result<()> {
 /// The list in the ConfigMap is one that the installer reads: an empty one installs nothing and complains of nothing.
 #[test]
 fn the_shipped_list_of_plugins_is_read() -> Result<()> {
-    let maps = read("kubernetes-plugins", "list.yaml")?;
-    let text = maps[0]["data"]["plugins.yaml"].as_str().context("a list")?;
+    let documents = applied("kubernetes-plugins")?;
+    let map = documents
+        .iter()
+        .find(|d| d["metadata"]["name"] == "weir-plugins");
+    let text = map.and_then(|map| map["data"]["plugins.yaml"].as_str());
+    let text = text.context("a list")?;
     let parsed: Value = serde_saphyr::from_str(text)?;
     assert_eq!(parsed["kind"], "PluginInstallation");
     assert_eq!(parsed["spec"]["plugins"], json!([]));

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -11,6 +11,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use weir_kit::kubectl::kustomize;
 use weir_kit::{house, peer, wait_for};
 
 use crate::daemon::{Account, Daemon};
@@ -127,9 +128,8 @@ impl Cluster {
             }
             ["kubectl", "apply", "-k", directory] => {
                 let directory = self.house.path().join(directory);
-                kustomize(&directory)?
-                    .into_iter()
-                    .try_for_each(|o| self.apply(o))
+                let objects: Vec<Value> = serde_saphyr::from_multiple(&kustomize(&directory)?)?;
+                objects.into_iter().try_for_each(|o| self.apply(o))
             }
             [
                 "kubectl",
@@ -246,93 +246,6 @@ impl Cluster {
         }
         Ok((first, plugin))
     }
-}
-
-/// The objects of a directory, as `kubectl kustomize` makes them of what ours have: `resources`, `images` and patches
-/// that are lists of operations (RFC 6902).
-fn kustomize(directory: &Path) -> Result<Vec<Value>> {
-    let file = directory.join("kustomization.yaml");
-    let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
-    let kustomization: Value = serde_saphyr::from_str(&text)?;
-    let known = ["apiVersion", "kind", "resources", "images", "patches"];
-    for key in kustomization.as_object().context("keys")?.keys() {
-        ensure!(
-            known.contains(&key.as_str()),
-            "this kustomize does not know `{key}`"
-        );
-    }
-    let items = |key: &str| kustomization[key].as_array().cloned().unwrap_or_default();
-    let mut objects = Vec::new();
-    for resource in items("resources") {
-        let place = directory.join(resource.as_str().context("a resource")?);
-        if place.is_dir() {
-            objects.extend(kustomize(&place)?)
-        } else {
-            let text = fs::read_to_string(&place)?;
-            objects.extend(serde_saphyr::from_multiple::<Value>(&text)?);
-        }
-    }
-    for image in items("images") {
-        objects
-            .iter_mut()
-            .for_each(|object| name_image(object, &image));
-    }
-    for patch in items("patches") {
-        let operations: Value =
-            serde_saphyr::from_str(patch["patch"].as_str().context("a patch")?)?;
-        let is_target = |object: &Value| {
-            object["kind"] == patch["target"]["kind"]
-                && object["metadata"]["name"] == patch["target"]["name"]
-        };
-        let target = objects.iter_mut().find(|object| is_target(object));
-        let target = target.with_context(|| format!("no target of {patch}"))?;
-        for operation in operations.as_array().into_iter().flatten() {
-            change(target, operation).with_context(|| operation.to_string())?;
-        }
-    }
-    Ok(objects)
-}
-
-fn name_image(object: &mut Value, image: &Value) {
-    let containers = object.pointer_mut("/spec/template/spec/containers");
-    for container in containers
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-    {
-        let named = container["image"].as_str().unwrap_or_default();
-        if named.split(':').next() == image["name"].as_str() {
-            let text = |key: &str| image[key].as_str().unwrap_or_default().to_owned();
-            container["image"] = json!(format!("{}:{}", text("newName"), text("newTag")));
-        }
-    }
-}
-
-/// One operation of a JSON patch.
-fn change(object: &mut Value, operation: &Value) -> Result<()> {
-    let path = operation["path"].as_str().context("a path")?;
-    let (parent, last) = path.rsplit_once('/').context("a path with a parent")?;
-    if operation["op"] == "test" {
-        ensure!(
-            object.pointer(path) == Some(&operation["value"]),
-            "it is another"
-        );
-        return Ok(());
-    }
-    let parent = object
-        .pointer_mut(parent)
-        .context("its parent is not there")?;
-    match (operation["op"].as_str(), parent) {
-        (Some("add"), Value::Array(items)) if last == "-" => items.push(operation["value"].clone()),
-        (Some("add"), Value::Object(keys)) => {
-            keys.insert(last.to_owned(), operation["value"].clone());
-        }
-        (Some("remove"), Value::Object(keys)) => {
-            keys.remove(last).context("it is not there")?;
-        }
-        _ => bail!("this kustomize does not know it"),
-    }
-    Ok(())
 }
 
 /// The container of the DaemonSet has mounts and a root of its own.
