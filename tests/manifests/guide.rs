@@ -16,7 +16,7 @@ fn page(name: &str) -> Result<String> {
 }
 
 /// The variables that a text names.
-fn variables(text: &str) -> BTreeSet<&str> {
+pub fn variables(text: &str) -> BTreeSet<&str> {
     let is_inner = |c: char| c.is_ascii_uppercase() || c == '_';
     let found = text.match_indices(PREFIX).map(|(at, _)| &text[at..]);
     found
