@@ -1,7 +1,8 @@
 //! What a release is made of: what the binary says of itself, its manual pages and completions, the archive, the Debian
-//! package, the bill of materials, and the workflow that publishes them.
+//! package, the Helm chart, the bill of materials, and the workflow that publishes them.
 
 mod bill;
+mod chart;
 mod completions;
 mod debian;
 mod manual;

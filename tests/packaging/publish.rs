@@ -53,6 +53,7 @@ fn fill(directory: &Path) -> Result<()> {
         run(&mut tar, "tar")?;
     }
     fs::write(directory.join("dist/SHA256SUMS"), "digests")?;
+    fs::write(directory.join("dist/weir-1.2.3.tgz"), "a chart")?;
     let changes =
         "# Changelog\n\n## [Unreleased]\n\nlater\n\n## [1.2.3]\n\nnow\n\n## [1.2.2]\n\nbefore\n";
     Ok(fs::write(directory.join("CHANGELOG.md"), changes)?)
@@ -84,6 +85,7 @@ fn everything_is_signed_and_published() -> Result<()> {
     let published = files(&directory.join("dist"))?;
     for file in [
         "SHA256SUMS",
+        "weir-1.2.3.tgz",
         "weir-1.2.3-x86_64-linux.tar.gz",
         "weir-1.2.3-aarch64-linux.tar.gz",
     ] {
@@ -92,7 +94,7 @@ fn everything_is_signed_and_published() -> Result<()> {
             "{published:?}"
         );
     }
-    assert_eq!(published.len(), 7, "{published:?}");
+    assert_eq!(published.len(), 9, "{published:?}");
     let image = "ghcr.io/acme/weir@sha256:c0ffee";
     assert_contains(
         &calls,

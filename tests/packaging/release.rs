@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use tempfile::TempDir;
 use weir_kit::{assert_contains, binary, failure, house};
 
-use super::{bill, debian, manual, run};
+use super::{bill, chart, debian, manual, run};
 
 /// The time of the files in the packages, in seconds and in words.
 pub const TIME: (&str, &str) = ("1767225600", "2026-01-01T00:00:00Z");
@@ -79,6 +79,7 @@ fn a_release_is_whole() -> Result<()> {
     let release = Release::pack()?;
     check_archive(&release)?;
     check_digests(&release)?;
+    chart::check(&release)?;
     bill::check(&release)?;
     bill::check_licences(&release)?;
     debian::check(&release)
@@ -114,6 +115,7 @@ fn check_digests(release: &Release) -> Result<()> {
     let checked = run(&mut check, "coreutils")?;
     let mut published = files(&release.file(""))?;
     assert!(published.remove("SHA256SUMS"));
+    assert!(published.contains(&chart::name()), "{published:?}");
     assert_eq!(checked.lines().count(), published.len(), "{checked}");
     for file in published {
         assert_contains(&checked, &[&format!("{file}: OK")]);
@@ -121,34 +123,45 @@ fn check_digests(release: &Release) -> Result<()> {
     Ok(())
 }
 
+/// Releases of one version, each in a directory of its own, and what gathers them.
+struct Made(TempDir);
+
+impl Made {
+    /// With a chart of this content, which all architectures have.
+    fn add(&self, arch: &str, commit: &str, chart: &str) -> Result<PathBuf> {
+        let made = self.0.path().join(arch);
+        let stem = format!("weir-1.2.3-{arch}-linux");
+        let fact = serde_json::json!([{ "name": "weir:commit", "value": commit }]);
+        let bill = serde_json::json!({ "metadata": { "component": { "properties": fact } } });
+        fs::create_dir(&made)?;
+        fs::write(made.join(format!("{stem}.tar.gz")), arch)?;
+        fs::write(made.join(format!("{stem}.cdx.json")), bill.to_string())?;
+        fs::write(made.join("weir-1.2.3.tgz"), chart)?;
+        let mut sums = Command::new("sh");
+        let sums = sums.args(["-c", "sha256sum *"]).current_dir(&made);
+        fs::write(made.join("SHA256SUMS"), run(sums, "coreutils")?)?;
+        Ok(made)
+    }
+
+    fn out(&self) -> PathBuf {
+        self.0.path().join("out")
+    }
+
+    fn gather(&self, tag: &str, commit: &str, releases: &[&Path]) -> Result<String> {
+        let mut gather = Command::new(house().join("packaging/gather"));
+        gather.arg(tag).arg(self.out()).args(releases);
+        run(gather.env("COMMIT", commit), "python3")
+    }
+}
+
 /// What is published must be what was made, of one version and one commit.
 #[test]
 fn what_was_changed_or_is_of_another_version_is_not_gathered() -> Result<()> {
-    let directory = tempfile::tempdir()?;
-    let made = directory.path().join("made");
-    let stem = format!("weir-1.2.3-{ARCH}-linux");
-    let bill = |commit: &str| {
-        let fact = serde_json::json!([{ "name": "weir:commit", "value": commit }]);
-        serde_json::json!({ "metadata": { "component": { "properties": fact } } }).to_string()
-    };
-    fs::create_dir(&made)?;
-    fs::write(made.join(format!("{stem}.tar.gz")), "an archive")?;
-    fs::write(made.join(format!("{stem}.cdx.json")), bill("c0ffee"))?;
-    let sums = run(
-        Command::new("sh")
-            .args(["-c", "sha256sum *"])
-            .current_dir(&made),
-        "coreutils",
-    )?;
-    fs::write(made.join("SHA256SUMS"), sums)?;
-    let out = directory.path().join("out");
-    let gather = |tag: &str, commit: &str| {
-        let mut gather = Command::new(house().join("packaging/gather"));
-        gather.arg(tag).arg(&out).arg(&made).env("COMMIT", commit);
-        run(&mut gather, "python3")
-    };
+    let made = Made(tempfile::tempdir()?);
+    let release = made.add(ARCH, "c0ffee", "a chart")?;
+    let gather = |tag: &str, commit: &str| made.gather(tag, commit, &[&release]);
     gather("v1.2.3", "c0ffee")?;
-    assert_eq!(files(&out)?, files(&made)?);
+    assert_eq!(files(&made.out())?, files(&release)?);
     assert_contains(
         &failure(gather("v1.2.4", "c0ffee"))?,
         &["the tag is v1.2.4"],
@@ -157,7 +170,28 @@ fn what_was_changed_or_is_of_another_version_is_not_gathered() -> Result<()> {
         &failure(gather("v1.2.3", "decaf"))?,
         &["commit c0ffee", "decaf"],
     );
-    fs::write(made.join(format!("{stem}.tar.gz")), "another")?;
+    fs::write(
+        release.join(format!("weir-1.2.3-{ARCH}-linux.tar.gz")),
+        "another",
+    )?;
     assert_contains(&failure(gather("v1.2.3", "c0ffee"))?, &["was changed"]);
+    Ok(())
+}
+
+/// Both architectures have the chart: it is published once, and if it is the same.
+#[test]
+fn one_chart_is_gathered() -> Result<()> {
+    let made = Made(tempfile::tempdir()?);
+    let first = made.add("x86_64", "c0ffee", "a chart")?;
+    let second = made.add("aarch64", "c0ffee", "a chart")?;
+    made.gather("v1.2.3", "c0ffee", &[&first, &second])?;
+    let sums = fs::read_to_string(made.out().join("SHA256SUMS"))?;
+    assert_eq!(sums.matches("  weir-1.2.3.tgz\n").count(), 1, "{sums}");
+    assert_eq!(sums.lines().count(), 5, "{sums}");
+    assert_eq!(files(&made.out())?.len(), 6);
+    fs::remove_dir_all(&second)?;
+    let second = made.add("aarch64", "c0ffee", "another chart")?;
+    let failed = failure(made.gather("v1.2.3", "c0ffee", &[&first, &second]))?;
+    assert_contains(&failed, &["different files weir-1.2.3.tgz"]);
     Ok(())
 }
