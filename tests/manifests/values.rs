@@ -256,6 +256,36 @@ fn a_takeover_and_plugins_go_together() -> Result<()> {
     Ok(())
 }
 
+/// And those of `values.yaml` are what there is without values.
+#[test]
+fn the_values_that_the_guide_and_the_chart_show_are_taken() -> Result<()> {
+    let chart = Chart::pack()?;
+    let guide = fs::read_to_string(house().join("docs/kubernetes.md"))?;
+    let (_, after) = guide.split_once("```yaml\nimage: ").context("values")?;
+    let (shown, _) = after.split_once("```").context("the end of the values")?;
+    let rendered = chart.render(&serde_saphyr::from_str(&format!("image: {shown}"))?)?;
+    assert_contains(
+        &pod(&rendered)?["containers"][0]["image"].to_string(),
+        &["REGISTRY/weir:"],
+    );
+    let own = fs::read_to_string(house().join("packaging/helm/values.yaml"))?;
+    let rendered = chart.render(&serde_saphyr::from_str(&own)?)?;
+    assert_eq!(rendered, chart.render(&json!({}))?);
+    // What is there as an example, behind a `#`, is a value, too.
+    let examples = own.lines().filter_map(|line| line.strip_prefix("#   "));
+    let (options, plugins): (Vec<&str>, _) = examples.partition(|line| line.starts_with("WEIR_"));
+    let plugins = plugins.join("\n").replace("sha256:…", DIGEST);
+    let values = json!({
+        "options": serde_saphyr::from_str::<Value>(&options.join("\n"))?,
+        "plugins": serde_saphyr::from_str::<Value>(&plugins)?,
+    });
+    let rendered = chart.render(&values)?;
+    assert_lists(&rendered, values["plugins"].as_array().context("plugins")?)?;
+    let data = &object(&rendered, "ConfigMap", "weir")?["data"];
+    assert_eq!(data["WEIR_INSTALL_HOST_INTERFACES"], "eth1,ens*");
+    Ok(())
+}
+
 /// No value becomes another document, another key or a template.
 #[test]
 fn what_means_something_in_yaml_stays_text() -> Result<()> {
