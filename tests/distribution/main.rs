@@ -9,6 +9,7 @@ mod layouts;
 mod listed;
 mod refused;
 mod registry;
+mod relay;
 mod signatures;
 mod transfers;
 mod uri_names;

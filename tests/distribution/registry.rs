@@ -105,6 +105,15 @@ impl Registry {
         let directory = self.directory.path().join(blobs);
         directory.join(&hex[..2]).join(hex).join("data")
     }
+
+    /// Makes a blob one of a repository's.
+    pub fn link(&self, repository: &str, digest: &str) -> Result<()> {
+        let hex = digest.trim_start_matches("sha256:");
+        let layers = format!("data/docker/registry/v2/repositories/{repository}/_layers/sha256");
+        let directory = self.directory.path().join(layers).join(hex);
+        fs::create_dir_all(&directory)?;
+        Ok(fs::write(directory.join("link"), digest)?)
+    }
 }
 
 /// A password, in the registry's configuration.
