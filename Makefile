@@ -135,7 +135,7 @@ image: ## the image that installs weir on the nodes of a cluster (IMAGE, BUILDER
 
 ## What authors of plugins use.
 
-# `cargo publish` without `--dry-run` is the release's.
+# `packaging/publish-sdk` publishes them, in the release workflow.
 sdk: tools ## the SDK's packages as the registry will get them, each built from its package alone
 	$(CARGO) publish --dry-run --locked $(addprefix -p ,$(SDK))
 

@@ -7,6 +7,7 @@ mod completions;
 mod debian;
 mod manual;
 mod publish;
+mod publish_sdk;
 mod release;
 mod version;
 mod workflow;
