@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::guest::Grant;
+use weir_kit::guest::{Grant, of_version};
 use weir_kit::sigstore::{Identity, Sigstore};
 use weir_kit::{assert_contains, assert_lacks};
 
@@ -485,7 +485,7 @@ fn a_proposed_grant_is_shown_when_the_plugin_is_added() -> Result<()> {
     let parts = [
         "its author proposes the grant in labels.grant.yaml, which is not in force",
         "\n  link - ",
-        "no single grant in force",
+        "No grant is in force",
     ];
     assert_contains(&said, &parts);
     let grants = user.path("root").join("etc/weir/grants.d");
@@ -509,6 +509,24 @@ fn a_proposed_grant_is_shown_when_the_plugin_is_added() -> Result<()> {
     let parts = ["From the grant in force", "With the second, a plugin can"];
     assert_contains(&said, &parts);
     assert_eq!(fs::read(grants.join("labels.yaml"))?, before);
+
+    // Each grant in force is compared, also if another version replaces the one that they are for.
+    for name in ["labels", "second"] {
+        let mut grant = own.clone();
+        grant["metadata"]["name"] = json!(name);
+        grant["spec"]["networks"] = json!([name]);
+        fs::write(grants.join(format!("{name}.yaml")), grant.to_string())?;
+    }
+    fs::write(user.file("labels.wasm"), of_version("labels", "0.3.0")?)?;
+    let added = user.json(&["plugin", "add", "labels.wasm", "--replace"])?;
+    assert_ne!(added["digest"], digest);
+    let digest = added["digest"].as_str().context("a digest")?;
+    let compared = added["proposal"]["differences"].as_array();
+    let compared = compared.context("a list")?.iter();
+    let compared: Vec<&str> = compared
+        .filter_map(|one| one["grant"].as_str()?.rsplit('/').next())
+        .collect();
+    assert_eq!(compared, ["labels.yaml", "second.yaml"]);
 
     fs::write(user.file("labels.grant.yaml"), "kind: Other")?;
     let refused = user.failure(&["plugin", "add", "labels.wasm", "--replace"])?;

@@ -18,9 +18,17 @@ use crate::cli::policy::compare::{Difference, compare};
 pub struct Proposal {
     file: PathBuf,
     document: Document,
-    /// From the only grant in force for the plugin; none if there is no such grant, or if there are several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    difference: Option<Difference>,
+    /// To each grant that is in force for the plugin.
+    differences: Vec<ToGrant>,
+}
+
+/// What differs from a grant in force to the proposed one.
+#[derive(Serialize)]
+struct ToGrant {
+    /// `shipped`, or the administrator's file.
+    grant: String,
+    #[serde(flatten)]
+    difference: Difference,
 }
 
 impl Proposal {
@@ -36,11 +44,10 @@ impl Proposal {
         let document = parse_grant(&file, &text)
             .context("the grant is not valid")?
             .document;
-        let difference = in_force(paths, plugin).map(|own| compare(&own, &document));
         Ok(Some(Self {
+            differences: differences(paths, plugin, &document),
             file,
             document,
-            difference,
         }))
     }
 
@@ -50,25 +57,24 @@ impl Proposal {
             "its author proposes the grant in {file}, which is not in force. By it, the plugin may do"
         );
         show::print_rules(&self.document);
-        match &self.difference {
-            Some(difference) => {
-                say!("");
-                say!("From the grant in force (the first) to the proposed one (the second):");
-                diff::print(difference);
-            }
-            None => {
-                say!("");
-                say!("There is no single grant in force to compare it with.");
-            }
+        say!("");
+        if self.differences.is_empty() {
+            say!("No grant is in force to compare it with.");
+        }
+        for ToGrant { grant, difference } in &self.differences {
+            say!("From the grant in force, {grant} (the first), to the proposed one (the second):");
+            diff::print(difference);
         }
     }
 }
 
-/// The only grant in force for a plugin. Other commands report one that cannot be read.
-fn in_force(paths: &Paths, plugin: &str) -> Option<Document> {
-    let grants = grant_state::survey(paths).ok()?.into_iter().flatten();
-    let mut own = grants.filter(|grant| grant.plugin() == plugin && grant.is_in_force());
-    let first = own.next()?;
-    let is_only = own.next().is_none();
-    is_only.then_some(first.loaded.document)
+/// What differs from each grant in force for a plugin. Other commands report one that cannot be read.
+fn differences(paths: &Paths, plugin: &str, proposed: &Document) -> Vec<ToGrant> {
+    let grants = grant_state::survey(paths).into_iter().flatten().flatten();
+    let own = grants.filter(|grant| grant.plugin() == plugin && grant.is_in_force());
+    own.map(|grant| ToGrant {
+        grant: grant.loaded.origin.to_string(),
+        difference: compare(&grant.loaded.document, proposed),
+    })
+    .collect()
 }
