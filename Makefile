@@ -227,7 +227,7 @@ test-image: tools ## build the image over a new Debian and install weir from it;
 	@tests/image/run
 
 # The crates whose tests need no network.
-EMULATED := cni compiler engine files gate grant host sandbox sdk
+EMULATED := cni compiler distribution engine files gate grant host network pod sandbox sdk signature
 # The emulator has no filters of system calls.
 NOT_EMULATED := confine:: nothing_is_replaced_in_two_steps
 
