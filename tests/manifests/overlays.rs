@@ -1,6 +1,7 @@
 //! The overlays beside `kubernetes`: their patches fit the manifests, and a cluster accepts the result.
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -72,6 +73,46 @@ fn each_variable_of_an_overlay_is_an_option() -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+/// With the comment in its kustomization taken away, as the guide says.
+#[test]
+fn the_credentials_of_a_registry_are_mounted() -> Result<()> {
+    let copy = tempfile::tempdir()?;
+    for directory in ["kubernetes", "kubernetes-plugins"] {
+        let to = copy.path().join(directory);
+        fs::create_dir(&to)?;
+        for entry in fs::read_dir(house().join("examples").join(directory))? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                fs::copy(entry.path(), to.join(entry.file_name()))?;
+            }
+        }
+    }
+    let overlay = copy.path().join("kubernetes-plugins");
+    let file = overlay.join("kustomization.yaml");
+    let text = fs::read_to_string(&file)?;
+    let wanted = text.replace("  # - path: credentials.yaml", "  - path: credentials.yaml");
+    assert_ne!(wanted, text);
+    fs::write(&file, wanted)?;
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&kustomize(&overlay)?)?;
+    for document in &documents {
+        check_type(document)?;
+    }
+    let of_kind = |kind: &str| documents.iter().find(|d| d["kind"] == kind);
+    let daemons = of_kind("DaemonSet").context("a DaemonSet")?;
+    let spec = &daemons["spec"]["template"]["spec"];
+    let mut mounts = list(&spec["containers"][0]["volumeMounts"]);
+    let mount = mounts.find(|mount| mount["name"] == "registry");
+    let mount = mount.and_then(|mount| mount["mountPath"].as_str());
+    let options = of_kind("ConfigMap").context("options")?;
+    assert_eq!(
+        options["data"]["WEIR_INSTALL_PLUGIN_CREDENTIALS"],
+        format!("{}/.dockerconfigjson", mount.context("a mount")?)
+    );
+    let mut volumes = list(&spec["volumes"]);
+    assert!(volumes.any(|volume| volume["secret"]["secretName"] == "weir-registry"));
     Ok(())
 }
 
