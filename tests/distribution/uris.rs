@@ -73,6 +73,12 @@ impl UriFixture {
         all.get(0).cloned().context("one plugin")
     }
 
+    /// What an update to a version of `labels` prints.
+    pub fn update_to(&self, number: usize) -> Result<Value> {
+        self.publish_version(number)?;
+        self.fetch(&["--update"])
+    }
+
     /// What it complains about.
     pub fn refused(&self, words: &[&str]) -> Result<String> {
         self.node

@@ -111,8 +111,7 @@ fn detached_by_its_version((old_file, new_file): (&str, &str)) -> Result<()> {
     let node = &fixture.node;
     let after = node.container()?;
 
-    fixture.publish_version(2)?;
-    let new = grant(node, new_file, &fixture.fetch(&["--update"])?)?;
+    let new = grant(node, new_file, &fixture.update_to(2)?)?;
     assert_ne!(old, new);
     assert_eq!(kept(node), 1);
     attach(node, "add", &after, 0)?;
@@ -125,8 +124,7 @@ fn detached_by_its_version((old_file, new_file): (&str, &str)) -> Result<()> {
     attach(node, "del", &after, 0)?;
     assert_eq!(ran(node, "DEL"), [&old[..], &new]);
     // Nothing is left that another installation would have to keep.
-    fixture.publish_version(3)?;
-    fixture.fetch(&["--update"])?;
+    fixture.update_to(3)?;
     assert_eq!(kept(node), 0);
     Ok(())
 }
@@ -136,8 +134,7 @@ fn detached_by_its_version((old_file, new_file): (&str, &str)) -> Result<()> {
 fn a_version_that_is_installed_again_is_not_listed_as_kept() -> Result<()> {
     let (fixture, old, _container) = attached_under("old")?;
     let node = &fixture.node;
-    fixture.publish_version(2)?;
-    let new = fixture.fetch(&["--update"])?["digest"].clone();
+    let new = fixture.update_to(2)?["digest"].clone();
     let line = labels(node, 0)?;
     assert_eq!(
         (&line["digest"], &line["kept"][0]["digest"]),
@@ -182,8 +179,7 @@ fn a_grant_is_listed_with_its_state() -> Result<()> {
 fn a_damaged_kept_version_is_named() -> Result<()> {
     let (fixture, old, container) = attached_under("old")?;
     let node = &fixture.node;
-    fixture.publish_version(2)?;
-    grant(node, "new", &fixture.fetch(&["--update"])?)?;
+    grant(node, "new", &fixture.update_to(2)?)?;
     let kept = node.root().join("var/lib/weir/plugins/.kept");
     let version = fs::read_dir(&kept)?.next().context("a version")??.path();
     for file in ["manifest.json", "code.cwasm"] {
@@ -220,8 +216,7 @@ fn a_fetch_names_the_networks_that_no_grant_covers() -> Result<()> {
     assert_eq!(kept()?, json!(["named"]));
     grant(node, "own", &first)?;
     assert_eq!(kept()?, Value::Null);
-    fixture.publish_version(2)?;
-    let updated = fixture.fetch(&["--update"])?;
+    let updated = fixture.update_to(2)?;
     assert_eq!(updated["not_covered"], json!(["named"]), "{updated:#}");
     node.put_grant("bad.yaml", "not a grant")?;
     let text = node.exits(&["net", "fetch", "named"], 0)?;
@@ -237,8 +232,7 @@ fn a_fetch_names_the_networks_that_no_grant_covers() -> Result<()> {
 fn a_kept_version_runs_under_a_grant_of_its_own_alone() -> Result<()> {
     let (fixture, _, container) = attached_under("b-old")?;
     let node = &fixture.node;
-    fixture.publish_version(2)?;
-    let new = grant(node, "a-new", &fixture.fetch(&["--update"])?)?;
+    let new = grant(node, "a-new", &fixture.update_to(2)?)?;
     fs::remove_file(node.grants().join("b-old.yaml"))?;
     attach(node, "del", &container, 0)?;
     assert_eq!(ran(node, "DEL"), [new]);
@@ -279,8 +273,7 @@ fn a_kill_does_not_lose_a_version_that_is_needed() -> Result<()> {
     let (fixture, old, container) = attached_under("b-old")?;
     let node = &fixture.node;
     let plugins = node.root().join("var/lib/weir/plugins");
-    fixture.publish_version(2)?;
-    fixture.fetch(&["--update"])?;
+    fixture.update_to(2)?;
     let kept_as = fs::read_dir(plugins.join(".kept"))?
         .next()
         .context("one")??
@@ -296,13 +289,11 @@ fn a_kill_does_not_lose_a_version_that_is_needed() -> Result<()> {
     let next = fixture.fetch(&[])?;
     grant(node, "a-new", &next)?;
     attach(node, "add", &container, 0)?;
-    fixture.publish_version(3)?;
-    let newest = fixture.fetch(&["--update"])?;
+    let newest = fixture.update_to(3)?;
     grant(node, "0-newest", &newest)?;
     assert_eq!(kept(node), 1);
     node.exits(&["net", "gc", "named"], 0)?;
-    fixture.publish_version(1)?;
-    fixture.fetch(&["--update"])?;
+    fixture.update_to(1)?;
     assert_eq!(kept(node), 0);
     Ok(())
 }

@@ -79,9 +79,7 @@ fn a_suggested_grant_is_enough_and_no_more() -> Result<()> {
     ] {
         let mut config = bridge();
         config[key] = value;
-        let container = node.container()?;
-        let outcome = node.run(&weir(&node, "bridge", "ADD", &container, &config))?;
-        let error = outcome.error();
+        let error = add_fails(&node, &config)?;
         let said = format!("{} {}", error["msg"], error["details"]);
         assert!(
             said.contains("does not allow") || said.contains("covers the network"),
@@ -89,6 +87,14 @@ fn a_suggested_grant_is_enough_and_no_more() -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// The error of an ADD to another container.
+fn add_fails(node: &Node, config: &Value) -> Result<Value> {
+    let container = node.container()?;
+    Ok(node
+        .run(&weir(node, "bridge", "ADD", &container, config))?
+        .error())
 }
 
 /// Of a node's log, which has no reads: those of the grant in force are kept.
@@ -128,9 +134,7 @@ fn reads_of_the_grant_in_force_are_kept() -> Result<()> {
     node.put_grant("bridge.yaml", &spec.to_string())?;
     let (_, checked, _) = grants(&node, &["check"])?;
     assert_contains(&checked, &["[no-rule]", "`route.list`"]);
-    let container = node.container()?;
-    let outcome = node.run(&weir(&node, "bridge", "ADD", &container, &bridge()))?;
-    let error = outcome.error();
+    let error = add_fails(&node, &bridge())?;
     assert!(
         error["msg"].to_string().contains("does not allow"),
         "{error}"

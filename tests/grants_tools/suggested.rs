@@ -271,29 +271,22 @@ fn without_a_read(whole: &Value) -> Vec<Value> {
     all
 }
 
-#[test]
-fn plugins_on_a_bridge_run_again() -> Result<()> {
-    runs_again(&on_a_bridge())
+/// A test of each chain: it runs again under what is suggested.
+macro_rules! run_again {
+    ($($name:ident: $chain:expr,)*) => {$(
+        #[test]
+        fn $name() -> Result<()> {
+            runs_again(&$chain)
+        }
+    )*};
 }
 
-#[test]
-fn plugins_over_a_pair_run_again() -> Result<()> {
-    runs_again(&over_a_pair())
-}
-
-#[test]
-fn a_plugin_with_a_device_runs_again() -> Result<()> {
-    runs_again(&with_a_device())
-}
-
-#[test]
-fn a_plugin_over_a_master_runs_again() -> Result<()> {
-    runs_again(&over_a_master())
-}
-
-#[test]
-fn loopback_runs_again() -> Result<()> {
-    runs_again(&Chain::of([json!({ "type": "loopback" })], &[]))
+run_again! {
+    plugins_on_a_bridge_run_again: on_a_bridge(),
+    plugins_over_a_pair_run_again: over_a_pair(),
+    a_plugin_with_a_device_runs_again: with_a_device(),
+    a_plugin_over_a_master_runs_again: over_a_master(),
+    loopback_runs_again: Chain::of([json!({ "type": "loopback" })], &[]),
 }
 
 /// As in a log whose older files are gone: the bridge is there, and the grant in force lets the plugin create it again.

@@ -91,6 +91,25 @@ impl Cluster {
         Ok(json!({ "name": name, "uri": self.web.url(path), "digest": digest }))
     }
 
+    /// An entry for `labels` that wants a signature as well.
+    fn signed(&self) -> Result<Value> {
+        let mut entry = self.entry("labels", "/labels.wasm")?;
+        entry["trust"] = json!("signature");
+        Ok(entry)
+    }
+
+    /// Has the node's policy refuse the component of an entry.
+    fn refuse(&self, entry: &Value) -> Result<()> {
+        let policy = json!({
+            "apiVersion": "weir.dev/v1alpha1",
+            "kind": "PluginPolicy",
+            "spec": { "refused": [{ "digest": entry["digest"], "reason": "it was broken" }] },
+        });
+        self.node
+            .write("etc/weir/plugin-policy.yaml", policy.to_string())
+            .map(drop)
+    }
+
     pub fn plugin(&self, name: &str) -> Result<Value> {
         let listed = self.node.json(&["plugin", "list"], 0)?;
         let mut lines = listed.as_array().context("a list")?.iter();
@@ -167,16 +186,12 @@ fn a_server_that_does_not_answer_holds_up_nobody() -> Result<()> {
     entries.push(cluster.entry("labels", "/labels.wasm")?);
     cluster.list(&json!(entries))?;
     let mut running = cluster.watch()?;
-    running.expect("all is in place; watching")?;
-    running.expect("installed plugin labels")?;
+    running.expect_all(&["all is in place; watching", "installed plugin labels"])?;
     let link = cluster.node.bin_dir().join("labels");
     wait_for("its link", || Ok(link.exists().then_some(())))?;
     fs::remove_file(&link)?;
     wait_for("its link again", || Ok(link.exists().then_some(())))?;
-    running.signal(Signal::SIGTERM)?;
-    let (status, said) = running.end()?;
-    assert!(status.success(), "{status}: {said:?}");
-    Ok(())
+    running.ends_cleanly(Signal::SIGTERM)
 }
 
 /// The kubelet exchanges the file of a ConfigMap.
@@ -192,18 +207,13 @@ fn a_changed_list_is_carried_out_without_a_restart() -> Result<()> {
         let told = cluster.told().unwrap_or_default();
         Ok((told[0]["state"] == "installed").then_some(()))
     })?;
-    running.signal(Signal::SIGTERM)?;
-    let (status, said) = running.end()?;
-    assert!(status.success(), "{status}: {said:?}");
-    Ok(())
+    running.ends_cleanly(Signal::SIGTERM)
 }
 
 #[test]
 fn what_the_list_may_not_install_stays_away() -> Result<()> {
     let cluster = Cluster::create()?;
-    let mut signed = cluster.entry("labels", "/labels.wasm")?;
-    signed["trust"] = json!("signature");
-    cluster.list(&json!([signed]))?;
+    cluster.list(&json!([cluster.signed()?]))?;
     cluster.install()?;
     assert_contains(
         &cluster.told()?.to_string(),
@@ -212,14 +222,7 @@ fn what_the_list_may_not_install_stays_away() -> Result<()> {
 
     // Not even the list brings back what the node's policy refuses.
     let entry = cluster.entry("labels", "/labels.wasm")?;
-    let refused = json!({
-        "apiVersion": "weir.dev/v1alpha1",
-        "kind": "PluginPolicy",
-        "spec": { "refused": [{ "digest": entry["digest"], "reason": "it was broken" }] },
-    });
-    cluster
-        .node
-        .write("etc/weir/plugin-policy.yaml", refused.to_string())?;
+    cluster.refuse(&entry)?;
     cluster.list(&json!([entry]))?;
     cluster.install()?;
     assert_contains(&cluster.told()?.to_string(), &["it was broken"]);
@@ -258,9 +261,7 @@ fn what_the_list_may_not_install_stays_away() -> Result<()> {
 #[test]
 fn a_signature_counts_only_as_long_as_its_key() -> Result<()> {
     let cluster = Cluster::create()?;
-    let mut entry = cluster.entry("labels", "/labels.wasm")?;
-    entry["trust"] = json!("signature");
-    cluster.list(&json!([entry]))?;
+    cluster.list(&json!([cluster.signed()?]))?;
     let component = fs::read(component("labels"))?;
     let sign = |key: &SigningKey| -> Result<()> {
         let signature = key.sign(&[Subject::new("labels.wasm", &component)])?;
@@ -308,18 +309,13 @@ fn what_is_installed_is_checked_again() -> Result<()> {
         Ok::<_, anyhow::Error>(cluster.told()?.to_string())
     };
     assert_contains(&told(&entry)?, &["installed"]);
-    let mut signed = entry.clone();
-    signed["trust"] = json!("signature");
-    assert_contains(&told(&signed)?, &["failed", "the list wants a signature"]);
+    assert_contains(
+        &told(&cluster.signed()?)?,
+        &["failed", "the list wants a signature"],
+    );
     assert_contains(&told(&entry)?, &["installed"]);
 
-    let refused = json!({
-        "apiVersion": "weir.dev/v1alpha1",
-        "kind": "PluginPolicy",
-        "spec": { "refused": [{ "digest": entry["digest"], "reason": "it was broken" }] },
-    });
-    let policy = "etc/weir/plugin-policy.yaml";
-    cluster.node.write(policy, refused.to_string())?;
+    cluster.refuse(&entry)?;
     assert_contains(
         &told(&entry)?,
         &["failed", "it was broken", "weir plugin remove labels"],

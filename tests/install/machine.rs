@@ -301,9 +301,28 @@ impl Running {
         }
     }
 
+    /// Waits for a line of each of these words, in any order: those of standard error and of two threads may overtake others.
+    pub fn expect_all(&mut self, words: &[&str]) -> Result<()> {
+        let mut missing = words.to_vec();
+        while !missing.is_empty() {
+            let line = self.expect("").with_context(|| format!("{missing:?}"))?;
+            missing.retain(|words| !line.contains(words));
+            self.seen.push(line);
+        }
+        Ok(())
+    }
+
     pub fn signal(&self, signal: Signal) -> Result<()> {
         let id = i32::try_from(self.child.id())?;
         kill(Pid::from_raw(id), signal).context("send a signal")
+    }
+
+    /// Ends it with a signal, after which it must succeed.
+    pub fn ends_cleanly(self, signal: Signal) -> Result<()> {
+        self.signal(signal)?;
+        let (status, said) = self.end()?;
+        ensure!(status.success(), "{status}: {said:?}");
+        Ok(())
     }
 
     /// Whether it has not ended.

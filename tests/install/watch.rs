@@ -17,25 +17,18 @@ fn watching(machine: &Machine) -> Result<Running> {
     Ok(running)
 }
 
-fn ends_cleanly(running: Running, signal: Signal) -> Result<()> {
-    running.signal(signal)?;
-    let (status, said) = running.end()?;
-    assert!(status.success(), "{status}: {said:?}");
-    Ok(())
-}
-
 /// It writes another kubeconfig, with the second token, and ends.
 fn takes_token_2(machine: &Machine, mut running: Running) -> Result<()> {
     running.expect("weir.kubeconfig")?;
     assert_eq!(machine.token()?, "token-2");
-    ends_cleanly(running, Signal::SIGTERM)
+    running.ends_cleanly(Signal::SIGTERM)
 }
 
 #[test]
 fn a_signal_ends_it_and_all_stays_in_its_place() -> Result<()> {
     for signal in [Signal::SIGTERM, Signal::SIGINT] {
         let machine = Machine::with_default_network()?;
-        ends_cleanly(watching(&machine)?, signal)?;
+        watching(&machine)?.ends_cleanly(signal)?;
         assert!(machine.has_binary()?);
         assert!(machine.configuration().exists() && machine.kubeconfig().exists());
     }
@@ -46,7 +39,7 @@ fn a_signal_ends_it_and_all_stays_in_its_place() -> Result<()> {
 fn a_signal_ends_the_wait_for_the_default_network() -> Result<()> {
     let machine = Machine::create()?;
     let running = machine.waiting("--watch")?;
-    ends_cleanly(running, Signal::SIGTERM)?;
+    running.ends_cleanly(Signal::SIGTERM)?;
     // The requested installation was not completed.
     let running = machine.waiting("")?;
     running.signal(Signal::SIGTERM)?;
@@ -99,7 +92,7 @@ fn a_changed_default_network_gets_into_the_configuration() -> Result<()> {
     machine.write_conf("30-next.conf", &next)?;
     running.expect("00-weir.conflist")?;
     assert_eq!(machine.plugin()?["delegates"][0]["name"], "next");
-    ends_cleanly(running, Signal::SIGTERM)
+    running.ends_cleanly(Signal::SIGTERM)
 }
 
 #[test]
@@ -136,7 +129,7 @@ fn what_somebody_changes_or_removes_is_put_back() -> Result<()> {
     fs::remove_dir_all(machine.conf_dir().join("weir.d"))?;
     running.expect("weir.kubeconfig")?;
     assert_eq!(machine.token()?, "token-1");
-    ends_cleanly(running, Signal::SIGTERM)
+    running.ends_cleanly(Signal::SIGTERM)
 }
 
 #[test]
@@ -151,7 +144,7 @@ fn an_error_is_reported_and_does_not_end_it() -> Result<()> {
     fs::remove_file(machine.conf_dir().join("00-first.conflist"))?;
     fs::remove_file(machine.configuration())?;
     running.expect("00-weir.conflist")?;
-    ends_cleanly(running, Signal::SIGTERM)
+    running.ends_cleanly(Signal::SIGTERM)
 }
 
 /// A damaged plugin must not prevent the renewal of the token.
@@ -162,8 +155,7 @@ fn a_damaged_plugin_is_reported_and_skipped() -> Result<()> {
     let said = machine.fail("install")?;
     assert!(said.contains("`mine` is damaged"), "{said}");
     let mut running = machine.start("--watch")?;
-    running.expect("`mine` is damaged")?;
-    running.expect(WATCHING)?;
+    running.expect_all(&["`mine` is damaged", WATCHING])?;
     assert!(machine.has_binary()? && !machine.is_link("mine"));
-    ends_cleanly(running, Signal::SIGTERM)
+    running.ends_cleanly(Signal::SIGTERM)
 }

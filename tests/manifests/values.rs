@@ -94,13 +94,18 @@ fn a_value_of_another_type_is_refused() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn the_schema_has_each_option_that_no_other_value_sets() -> Result<()> {
+/// The options that the schema of the values takes.
+fn options_of_schema() -> Result<Vec<String>> {
     let file = fs::read_to_string(house().join("packaging/helm/values.schema.json"))?;
     let schema: Value = serde_json::from_str(&file)?;
-    let taken = schema["properties"]["options"]["properties"].as_object();
-    let taken = taken.context("options")?.keys().map(String::as_str);
-    let all: BTreeSet<&str> = taken.chain(NOT_TAKEN).collect();
+    let options = schema["properties"]["options"]["properties"].as_object();
+    Ok(options.context("options")?.keys().cloned().collect())
+}
+
+#[test]
+fn the_schema_has_each_option_that_no_other_value_sets() -> Result<()> {
+    let taken = options_of_schema()?;
+    let all: BTreeSet<&str> = taken.iter().map(String::as_str).chain(NOT_TAKEN).collect();
     assert_eq!(all, variables(&help()?));
     Ok(())
 }
@@ -289,10 +294,7 @@ fn the_values_that_the_guide_and_the_chart_show_are_taken() -> Result<()> {
 /// No value becomes another document, another key or a template.
 #[test]
 fn what_means_something_in_yaml_stays_text() -> Result<()> {
-    let schema = fs::read_to_string(house().join("packaging/helm/values.schema.json"))?;
-    let schema: Value = serde_json::from_str(&schema)?;
-    let names = schema["properties"]["options"]["properties"].as_object();
-    let names = names.context("options")?.keys().cloned();
+    let names = options_of_schema()?.into_iter();
     let options: serde_json::Map<String, Value> = names.zip(MEANINGFUL.map(Value::from)).collect();
     assert_eq!(
         options.len(),

@@ -27,14 +27,20 @@ fn del(attached: &Attached, has_result: bool, has_namespace: bool) -> Result<()>
     must_succeed(&attached.node().run(&call)?)
 }
 
+/// Shapes an interface. Returns what was there before.
+fn add(attached: &mut Attached) -> Result<Value> {
+    let before = attached.traffic()?;
+    attached.result = attached.call("ADD")?.result();
+    Ok(before)
+}
+
 /// DEL of this plugin alone, which comes before that of `bridge`.
 #[test]
 fn del_leaves_the_port_as_bridge_made_it() -> Result<()> {
     for keys in [both_directions(), for_some()] {
         for (has_result, has_namespace) in [(true, true), (false, true), (true, false)] {
             let mut attached = Attached::to_bridge(Weir, keys.clone())?;
-            let before = attached.traffic()?;
-            attached.result = attached.call("ADD")?.result();
+            let before = add(&mut attached)?;
             ensure!(attached.traffic()? != before, "nothing was shaped");
             for _ in 0..2 {
                 del(&attached, has_result, has_namespace)?;
@@ -70,8 +76,7 @@ fn del_of_the_rest() -> Result<()> {
         "ip link delete {port}",
     ] {
         let mut attached = Attached::to_bridge(Weir, both_directions())?;
-        let before = attached.traffic()?;
-        attached.result = attached.call("ADD")?.result();
+        let before = add(&mut attached)?;
         attached.tool(gone)?;
         must_succeed(&attached.call("DEL")?)?;
         let after = attached.traffic()?;
@@ -102,8 +107,7 @@ fn del_leaves_what_is_somebody_elses() -> Result<()> {
         for line in theirs {
             attached.tool(line)?;
         }
-        let before = attached.traffic()?;
-        attached.result = attached.call("ADD")?.result();
+        let before = add(&mut attached)?;
         must_succeed(&attached.call("CHECK")?)?;
         must_succeed(&attached.call("DEL")?)?;
         assert_eq!(attached.traffic()?, before);

@@ -46,6 +46,20 @@ impl Directory {
         fs::rename(self.path(from), self.path(to)).expect("it is renamed");
     }
 
+    /// What makes a directory, if the path ends with a slash, or a file.
+    fn appearing(&self, path: &'static str) -> impl Fn() {
+        move || match path.strip_suffix('/') {
+            Some(directory) => self.make(directory),
+            None => self.write(path),
+        }
+    }
+
+    /// Writes a file under one name, and gives it another.
+    fn move_in(&self, from: &str, to: &str) {
+        self.write(from);
+        self.rename(from, to);
+    }
+
     fn link(&self, name: &str, target: &str) {
         symlink(target, self.path(name)).expect("it is linked");
     }
@@ -97,10 +111,8 @@ fn npwg_6_1_2_attaching_waits_until_the_default_network_is_ready() {
 #[test]
 fn directories_appear_one_by_one() {
     let directory = Directory::new();
-    let changes: [&dyn Fn(); 3] = [&|| directory.make("a"), &|| directory.make("a/b"), &|| {
-        directory.write("a/b/ready")
-    }];
-    waiting(&directory.path("a/b/ready"), &changes).expect("it is there");
+    let [a, b, ready] = ["a/", "a/b/", "a/b/ready"].map(|path| directory.appearing(path));
+    waiting(&directory.path("a/b/ready"), &[&a, &b, &ready]).expect("it is there");
 }
 
 #[test]
@@ -124,10 +136,7 @@ fn directories_appear_at_once() {
 #[test]
 fn a_file_may_be_moved_into_place() {
     let directory = Directory::new();
-    let put = || {
-        directory.write(".ready.tmp");
-        directory.rename(".ready.tmp", "ready");
-    };
+    let put = || directory.move_in(".ready.tmp", "ready");
     waiting(&directory.path("ready"), &[&put]).expect("it is there");
 }
 
@@ -171,10 +180,8 @@ fn a_file_in_the_place_of_a_directory_may_go() {
 fn a_link_may_lead_to_what_comes_later() {
     let directory = Directory::new();
     directory.link("ready", "a/../b/target");
-    let changes: [&dyn Fn(); 3] = [&|| directory.make("a"), &|| directory.make("b"), &|| {
-        directory.write("b/target")
-    }];
-    waiting(&directory.path("ready"), &changes).expect("it is there");
+    let [a, b, target] = ["a/", "b/", "b/target"].map(|path| directory.appearing(path));
+    waiting(&directory.path("ready"), &[&a, &b, &target]).expect("it is there");
 }
 
 #[test]
@@ -195,10 +202,7 @@ fn a_link_to_a_directory_may_be_replaced() {
 fn a_link_to_itself_may_be_replaced() {
     let directory = Directory::new();
     directory.link("ready", "ready");
-    let replace = || {
-        directory.write("new");
-        directory.rename("new", "ready");
-    };
+    let replace = || directory.move_in("new", "ready");
     waiting(&directory.path("ready"), &[&replace]).expect("it is there");
 }
 
