@@ -7,13 +7,13 @@ use serde::Serialize;
 use weir_grant::Capability;
 use weir_grant::document::Digest;
 
+use super::bundles::Signatures;
 use super::config::{Config, Interface};
 use super::error::{Error, Result};
 use super::manifest::{
     COMPONENT, CONFIG, Descriptor, MANIFEST, MOST_COMPONENT, MOST_METADATA, Manifest, check_digest,
     digest,
 };
-use super::signatures::Signatures;
 
 /// The annotation with the grant that the author proposes, as YAML. A layer of its own would keep other tools from reading the
 /// artifact: `wkg` takes no more than one.

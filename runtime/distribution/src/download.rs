@@ -5,6 +5,7 @@ use http::uri::Scheme;
 use http::{Method, StatusCode, Uri};
 
 use super::blocking::Blocking;
+use super::bundles::MOST_BUNDLE;
 use super::client::{Call, Client, status};
 use super::connection::Answer;
 use super::error::{Error, Result, ServerUrl, host_of};
@@ -12,7 +13,6 @@ use super::manifest::MOST_COMPONENT;
 use super::options::Options;
 use super::reference::is_loopback;
 use super::registry::{MOST_ATTEMPTS, is_interruption, pause};
-use super::signatures::MOST_BUNDLE;
 
 /// Where a signature is: beside the component, as other tools name it.
 const SIGNATURE: &str = ".sigstore.json";

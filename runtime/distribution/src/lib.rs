@@ -46,6 +46,7 @@
 mod artifact;
 mod authorization;
 mod blocking;
+mod bundles;
 mod client;
 mod config;
 mod connection;
@@ -68,6 +69,7 @@ mod tls;
 mod tests;
 
 pub use artifact::{Artifact, Description, GRANT, Metadata, OWN_ANNOTATIONS};
+pub use bundles::Signatures;
 pub use config::{Config, Interface};
 pub use connection::Limits;
 pub use credentials::Source as CredentialSource;
@@ -78,4 +80,3 @@ pub use manifest::{BUNDLE, Descriptor, Manifest, digest};
 pub use options::Options;
 pub use reference::{Reference, Version};
 pub use registry::Registry;
-pub use signatures::Signatures;

@@ -10,12 +10,13 @@ use serde::{Deserialize, Serialize};
 use weir_grant::document::Digest;
 
 use super::artifact::{Artifact, Description};
+use super::bundles::MOST_SIGNATURES;
 use super::error::{Error, Result};
 use super::manifest::{
     CONFIG, Descriptor, INDEX, Index, MANIFEST, MOST_METADATA, Manifest, Referrer, digest,
 };
 use super::reference::{Reference, Version};
-use super::signatures::{EMPTY_CONTENT, MOST_SIGNATURES, Signature};
+use super::signatures::{EMPTY_CONTENT, Signature};
 
 const MARKER: &str = "oci-layout";
 const INDEX_FILE: &str = "index.json";
