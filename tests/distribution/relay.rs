@@ -14,8 +14,15 @@ use weir_kit::{assert_contains, assert_lacks};
 use crate::Case;
 use crate::registry::Registry;
 
-/// What the registry answers to a request, over a connection of its own.
-fn ask(registry: &str, seen: &Seen) -> Result<(u16, Vec<(String, String)>, Vec<u8>)> {
+/// What the registry answers.
+struct Answered {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+/// Sends a request over a connection of its own.
+fn ask(registry: &str, seen: &Seen) -> Result<Answered> {
     let mut stream = TcpStream::connect(registry)?;
     // Without chunks.
     let mut head = format!("{} {} HTTP/1.0\r\n", seen.method, seen.path);
@@ -41,14 +48,18 @@ fn ask(registry: &str, seen: &Seen) -> Result<(u16, Vec<(String, String)>, Vec<u
     }
     let mut body = Vec::new();
     answer.read_to_end(&mut body)?;
-    Ok((status, headers, body))
+    Ok(Answered {
+        status,
+        headers,
+        body,
+    })
 }
 
 /// The registry's answer, to be passed on.
 fn passed_on(registry: &str, seen: &Seen) -> Answer {
-    let (status, headers, body) = ask(registry, seen).expect("the registry answers");
-    let mut answer = Answer::status(status).with_body(&body);
-    for (name, value) in headers {
+    let answered = ask(registry, seen).expect("the registry answers");
+    let mut answer = Answer::status(answered.status).with_body(&answered.body);
+    for (name, value) in answered.headers {
         for known in ["content-type", "content-range", "docker-content-digest"] {
             if name == known {
                 answer = answer.with(known, value.clone());
@@ -161,8 +172,9 @@ fn of_a_gibibyte() -> Result<Case> {
         .into(),
         body: manifest.to_string().into(),
     };
-    let (status, _, said) = ask(&case.registry.host(), &put)?;
-    ensure!(status == 201, "{}", String::from_utf8_lossy(&said));
+    let answered = ask(&case.registry.host(), &put)?;
+    let said = String::from_utf8_lossy(&answered.body);
+    ensure!(answered.status == 201, "{said}");
     Ok(case)
 }
 

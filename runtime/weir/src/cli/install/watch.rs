@@ -58,7 +58,7 @@ pub fn install(node: &Node<'_>, arguments: &NodeArguments) -> Result<()> {
 /// The plugins of a list, if there is one: with `--watch` they are installed beside the node.
 enum Plugins {
     None,
-    Now(Listed),
+    Now(Box<Listed>),
     Beside(Beside),
 }
 
@@ -67,7 +67,7 @@ impl Plugins {
         Ok(match node.listed()? {
             None => Self::None,
             Some(listed) if arguments.watch => Self::Beside(Beside::start(listed)?),
-            Some(listed) => Self::Now(listed),
+            Some(listed) => Self::Now(Box::new(listed)),
         })
     }
 
