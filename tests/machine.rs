@@ -95,14 +95,6 @@ fn containers_with_vrfs() {
     run(&guest, &["--ignored", VRFS]);
 }
 
-/// Kills of plugins whose links this machine's kernel may lack.
-#[test]
-fn a_kill_of_an_add() {
-    let module = "container::";
-    let guest = with_plugins(guest(&test_program("crash", module)), &[]);
-    run(&guest, &["--ignored", module]);
-}
-
 #[test]
 fn the_plugin_ipvlan() {
     compare_in("over::ipvlan::", "ipvlan");
@@ -130,9 +122,9 @@ fn a_pod_over_an_interface() {
     run(&guest, &["--ignored", example]);
 }
 
-/// What a killed ADD of `ipvlan` and `vlan` leaves.
+/// What a killed ADD leaves, of plugins whose links this machine's kernel may lack.
 #[test]
-fn a_kill_of_an_add_over_an_interface() {
+fn a_kill_of_an_add() {
     let guest = guest(&test_program("crash", "nothing_is_left_of_a_killed_"));
     let guest = with_plugins(guest, &[]);
     run(&guest, &["--ignored"]);
