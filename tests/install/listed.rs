@@ -294,7 +294,17 @@ fn a_signature_counts_only_as_long_as_its_key() -> Result<()> {
     assert_eq!(proof()?, before);
     sign(&second)?;
     assert_contains(&told_with(&second)?, &["installed"]);
-    assert_ne!(proof()?, before);
+    let now = proof()?;
+    assert_ne!(now, before);
+
+    // Its code is damaged, as it is another one's after an update of weir: the component is compiled again.
+    cluster.web.remove("/labels.wasm");
+    fs::write(
+        cluster.node.installed("labels").join("code.cwasm"),
+        "damaged",
+    )?;
+    assert_contains(&told_with(&second)?, &["installed"]);
+    assert_eq!(proof()?, now);
     Ok(())
 }
 

@@ -32,8 +32,8 @@ pub struct Installer {
 enum Step {
     /// It is there.
     Nothing,
-    /// The component is there, and its code is damaged or another weir's.
-    Compile(Vec<u8>),
+    /// The component is there, as it was let in, and its code is damaged or another weir's.
+    Compile(Vec<u8>, Provenance),
     Fetch,
 }
 
@@ -91,16 +91,20 @@ impl Installer {
         let paths = self.sandbox.paths();
         let content = match self.step(entry)? {
             Step::Nothing => return Ok(false),
-            Step::Compile(component) => Content::of(component),
-            Step::Fetch => at_uri::fetch(paths, &entry.uri, self.options.clone())?,
+            Step::Compile(..) => None,
+            Step::Fetch => Some(at_uri::fetch(paths, &entry.uri, self.options.clone())?),
         };
         // One at a time is compiled, which takes memory, and installed.
         let _lock = at_uri::lock(paths)?;
-        // Another process may have done so meanwhile.
-        if let Step::Nothing = self.step(entry)? {
-            return Ok(false);
+        // Another process may have changed what is there meanwhile.
+        match (self.step(entry)?, content) {
+            (Step::Nothing, _) => return Ok(false),
+            (Step::Compile(component, provenance), _) => {
+                self.compile(entry, component, &provenance)?;
+            }
+            (Step::Fetch, Some(content)) => self.replace(entry, content)?,
+            (Step::Fetch, None) => bail!("its component was changed while it was installed"),
         }
-        self.replace(entry, content)?;
         say!("installed plugin {}, {}", entry.name, entry.digest);
         Ok(true)
     }
@@ -117,7 +121,11 @@ impl Installer {
                 return Ok(Step::Nothing);
             }
             self.check_is_own(entry, before.as_ref())?;
-            return Ok(plugin.component().map_or(Step::Fetch, Step::Compile));
+            let provenance = plugin.provenance().cloned();
+            return Ok(match plugin.component().ok().zip(provenance) {
+                Some((component, provenance)) => Step::Compile(component, provenance),
+                None => Step::Fetch,
+            });
         }
         self.check_is_own(entry, before.as_ref())?;
         Ok(Step::Fetch)
@@ -136,6 +144,23 @@ impl Installer {
             );
         }
         Ok(())
+    }
+
+    /// Compiles the installed component again. What let it in still does.
+    fn compile(&self, entry: &Entry, component: Vec<u8>, provenance: &Provenance) -> Result<()> {
+        let expected = Expected {
+            name: Some(&entry.name),
+            digest: Some(&entry.digest),
+            pinned_by: Some("its installation"),
+        };
+        let found = Content::of(component).check(&self.sandbox, &expected)?;
+        install(
+            &self.sandbox,
+            &entry.name,
+            &found.inspection,
+            provenance,
+            true,
+        )
     }
 
     /// Installs what is at an entry's URI, in place of another version if there is one.
