@@ -68,7 +68,7 @@ fn contract(wit: &Path, out: &Path) -> Vec<File> {
     files.collect()
 }
 
-/// The files that a person wrote, without tests.
+/// The files that a person wrote, with the licence, and without tests.
 fn own(sdk: &Path) -> Vec<File> {
     let mut files = Vec::new();
     collect(sdk, sdk, &mut files);
@@ -91,8 +91,9 @@ fn collect(sdk: &Path, directory: &Path, files: &mut Vec<File>) {
 
 fn is_own(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let is_source = name.ends_with(".go") || name == "go.mod";
-    is_source && !name.ends_with("_test.go") && name != bindings::FILE
+    let is_kept =
+        name.ends_with(".go") || ["go.mod", "LICENSE", "README.md"].contains(&name.as_ref());
+    is_kept && !name.ends_with("_test.go") && name != bindings::FILE
 }
 
 /// A slice of names and texts, in Rust.

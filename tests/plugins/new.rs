@@ -313,6 +313,21 @@ fn the_sdk_for_go_is_that_of_weir() -> Result<()> {
     is_refused("go", &["--sdk", path(&house())?], &why)
 }
 
+/// The SDK goes into the author's own repository.
+#[test]
+fn the_copy_of_the_sdk_for_go_has_its_licence() -> Result<()> {
+    let project = ByMake::in_go("licensed", "chained")?;
+    for (file, original) in [("LICENSE", "LICENSE"), ("README.md", "sdk/go/README.md")] {
+        let copied = fs::read_to_string(project.directory.join("sdk").join(file))?;
+        assert_eq!(
+            copied,
+            fs::read_to_string(house().join(original))?,
+            "{file}"
+        );
+    }
+    Ok(())
+}
+
 /// The tests' binary is no release.
 #[test]
 fn without_a_source_the_sdk_is_that_of_the_checkout() -> Result<()> {
