@@ -90,6 +90,22 @@ var codes = [...]uint32{
 	Failed:      CodeIOFailure,
 }
 
+// CodeOf returns the code of CNI that weir reports an error with; 0 for none.
+func CodeOf(err error) uint32 {
+	if err == nil {
+		return 0
+	}
+	return failure(err).Code
+}
+
+// reported returns an error as weir reports it; nil for none.
+func reported(err error) error {
+	if err == nil {
+		return nil
+	}
+	return failure(err)
+}
+
 // failure returns an error of a command as weir gets it. What was added to an error is in its message.
 func failure(err error) Error {
 	var failed Error

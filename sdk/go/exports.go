@@ -22,7 +22,7 @@ const (
 //go:wasmexport weir:cni/commands@0.2.0#add
 func exportAdd(request int32) int32 {
 	return command(func() (func(unsafe.Pointer), error) {
-		result, err := exported.add(contract.LoadRequest(abi.Given(request)))
+		result, err := exported.Add(contract.LoadRequest(abi.Given(request)))
 		return func(at unsafe.Pointer) { contract.StoreResult(at, result) }, err
 	})
 }
@@ -30,14 +30,14 @@ func exportAdd(request int32) int32 {
 //go:wasmexport weir:cni/commands@0.2.0#del
 func exportDel(request int32) int32 {
 	return command(func() (func(unsafe.Pointer), error) {
-		return nil, exported.del(contract.LoadRequest(abi.Given(request)))
+		return nil, exported.Del(contract.LoadRequest(abi.Given(request)))
 	})
 }
 
 //go:wasmexport weir:cni/commands@0.2.0#check
 func exportCheck(request int32) int32 {
 	return command(func() (func(unsafe.Pointer), error) {
-		return nil, exported.check(contract.LoadRequest(abi.Given(request)))
+		return nil, exported.Check(contract.LoadRequest(abi.Given(request)))
 	})
 }
 
@@ -47,7 +47,7 @@ func exportCheck(request int32) int32 {
 func exportStatus(network, networkLength, config, configLength int32) int32 {
 	return command(func() (func(unsafe.Pointer), error) {
 		fields := abi.Gather(network, networkLength, config, configLength)
-		return nil, exported.status(contract.LoadStatusRequest(fields))
+		return nil, exported.Status(contract.LoadStatusRequest(fields))
 	})
 }
 
@@ -56,7 +56,7 @@ func exportGC(network, networkLength, knownAs, knownAsLength, config, configLeng
 	return command(func() (func(unsafe.Pointer), error) {
 		fields := abi.Gather(
 			network, networkLength, knownAs, knownAsLength, config, configLength, valid, validLength)
-		return nil, exported.gc(contract.LoadGCRequest(fields))
+		return nil, exported.GC(contract.LoadGCRequest(fields))
 	})
 }
 

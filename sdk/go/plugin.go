@@ -49,14 +49,33 @@ type Plugin[C any] struct {
 	GC func(request *GCRequest[C]) error
 }
 
-// exported has the commands, whatever the configuration.
+// exported is the plugin that this program is.
 var exported struct {
-	about  contract.About
-	add    func(contract.Request) (Result, error)
-	del    func(contract.Request) error
-	check  func(contract.Request) error
-	status func(contract.StatusRequest) error
-	gc     func(contract.GCRequest) error
+	about contract.About
+	Commands
+}
+
+// Commands are a plugin's commands as weir runs them: with the configuration as text. The package weirtest runs them in tests.
+type Commands struct {
+	Add    func(contract.Request) (Result, error)
+	Del    func(contract.Request) error
+	Check  func(contract.Request) error
+	Status func(contract.StatusRequest) error
+	GC     func(contract.GCRequest) error
+}
+
+// Commands returns the plugin's commands. Each error is an [Error], with the code that weir reports.
+func (plugin Plugin[C]) Commands() Commands {
+	return Commands{
+		Add: func(raw contract.Request) (Result, error) {
+			result, err := plugin.add(raw)
+			return result, reported(err)
+		},
+		Del:    func(raw contract.Request) error { return reported(plugin.del(raw)) },
+		Check:  func(raw contract.Request) error { return reported(plugin.check(raw)) },
+		Status: func(raw contract.StatusRequest) error { return reported(plugin.status(raw)) },
+		GC:     func(raw contract.GCRequest) error { return reported(plugin.gc(raw)) },
+	}
 }
 
 // Export makes a plugin what this program is. It is called once, by an init function.
@@ -68,11 +87,7 @@ func Export[C any](plugin Plugin[C]) {
 		panic("weir.Export: a plugin needs Name, Add and Check")
 	}
 	exported.about = contract.About{Name: plugin.Name, Version: plugin.Version, Description: plugin.Description}
-	exported.add = plugin.add
-	exported.del = plugin.del
-	exported.check = plugin.check
-	exported.status = plugin.status
-	exported.gc = plugin.gc
+	exported.Commands = plugin.Commands()
 	abi.Exit()
 }
 
