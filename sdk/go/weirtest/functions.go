@@ -1,0 +1,84 @@
+//go:build !wasm
+
+package weirtest
+
+import "slices"
+
+// function carries a function of the contract out. The machine is put back where it fails.
+type function func(machine *machine, arguments []any) (any, error)
+
+// functions are those that the fake host has, except the IPAM plugin's.
+var functions = map[string]function{
+	"address.add":        of3(addAddress),
+	"address.delete":     of3(deleteAddress),
+	"address.list":       of3(listAddresses),
+	"address.settle":     of3(settleAddresses),
+	"link.create":        of1(createLink),
+	"link.delete":        of2(deleteLink),
+	"link.delete-all":    of2(deleteLinks),
+	"link.get":           of2(getLink),
+	"link.get-peer":      of2(getPeer),
+	"link.list":          of3(listLinks),
+	"link.move":          of4(moveLink),
+	"link.update":        of3(updateLink),
+	"link.update-bridge": of3(updateBridge),
+	"link.update-port":   of3(updatePort),
+	"link.wait-up":       of3(waitUp),
+	"route.add":          of2(addRoute),
+	"route.delete":       of2(deleteRoute),
+	"route.get":          of2(getRoute),
+	"route.list":         of2(listRoutes),
+	"route.replace":      of2(replaceRoute),
+	"sysctl.read":        of2(readParameter),
+	"sysctl.write":       of3(writeParameter),
+}
+
+// others are the contract's other functions.
+var others = []string{
+	"device.by-auxiliary-name", "device.by-kernel-path", "device.by-link", "device.by-pci-address",
+	"firewall.remove-reference-rules",
+	"firewalld.add-source", "firewalld.is-running", "firewalld.remove-source", "firewalld.zone-of-source",
+	"ipam.add", "ipam.check", "ipam.del", "ipam.gc", "ipam.status",
+	"link.add-vlans", "link.delete-vlans", "link.list-vlans",
+	"packet.open-raw", "packet.open-udp", "packet.raw-socket.close", "packet.raw-socket.receive", "packet.raw-socket.send",
+	"packet.udp-socket.close", "packet.udp-socket.receive", "packet.udp-socket.send",
+	"policy-rule.add", "policy-rule.delete", "policy-rule.list",
+}
+
+// isFunction tells whether the contract has a function.
+func isFunction(name string) bool {
+	_, is := functions[name]
+	return is || slices.Contains(others, name)
+}
+
+func of0(act func(*machine) (any, error)) function {
+	return func(machine *machine, _ []any) (any, error) { return act(machine) }
+}
+
+func of1[A any](act func(*machine, A) (any, error)) function {
+	return func(machine *machine, given []any) (any, error) { return act(machine, as[A](given[0])) }
+}
+
+func of2[A, B any](act func(*machine, A, B) (any, error)) function {
+	return func(machine *machine, given []any) (any, error) {
+		return act(machine, as[A](given[0]), as[B](given[1]))
+	}
+}
+
+func of3[A, B, C any](act func(*machine, A, B, C) (any, error)) function {
+	return func(machine *machine, given []any) (any, error) {
+		return act(machine, as[A](given[0]), as[B](given[1]), as[C](given[2]))
+	}
+}
+
+func of4[A, B, C, D any](act func(*machine, A, B, C, D) (any, error)) function {
+	return func(machine *machine, given []any) (any, error) {
+		return act(machine, as[A](given[0]), as[B](given[1]), as[C](given[2]), as[D](given[3]))
+	}
+}
+
+// as returns an argument; the zero value for a nil interface.
+func as[A any](argument any) A {
+	value, _ := argument.(A)
+	return value
+}

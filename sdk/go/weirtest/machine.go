@@ -1,0 +1,187 @@
+//go:build !wasm
+
+package weirtest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"weir.dev/weir"
+	"weir.dev/weir/address"
+	"weir.dev/weir/link"
+	"weir.dev/weir/route"
+)
+
+// machine is what a fake host has, as plain data. What a pointer or a slice of an element leads to is replaced and never changed, so
+// that a copy of the lists is a copy of it all.
+type machine struct {
+	host *network
+
+	// nil where it is gone.
+	container *network
+
+	lastIndex uint32
+}
+
+// network is a network namespace.
+type network struct {
+	links     []device
+	addresses []held
+
+	// Those of one destination in the order in which the kernel looks at them.
+	routes     []route.Route
+	parameters map[string]string
+}
+
+// device is a link.
+type device struct {
+	link.Link
+
+	// The other end of a veth.
+	peer *place
+
+	// The device that it is over.
+	under *place
+
+	// Whether somebody has set a bridge's MTU, which follows its ports otherwise.
+	hasOwnMTU bool
+}
+
+// place is where a link is.
+type place struct {
+	namespace weir.Namespace
+	index     uint32
+}
+
+// held is an address of a link.
+type held struct {
+	link uint32
+	address.Address
+}
+
+func newMachine() *machine {
+	return &machine{
+		host:      newNetwork(),
+		container: newNetwork(),
+		lastIndex: 1,
+	}
+}
+
+func newNetwork() *network {
+	loopback := newDevice("lo", "loopback")
+	loopback.Index, loopback.MTU, loopback.MAC = 1, 65536, make(weir.MAC, 6)
+	made := &network{
+		links:      []device{loopback},
+		parameters: maps.Clone(parametersOfNamespace),
+	}
+	for _, name := range []string{"all", "default", "lo"} {
+		made.addParameters(name)
+	}
+	return made
+}
+
+// newDevice makes a link that is down, without an index.
+func newDevice(name, kind string) device {
+	return device{Link: link.Link{
+		Name:      name,
+		Kind:      kind,
+		MTU:       1500,
+		Txqlen:    1000,
+		OperState: link.OperStateDown,
+		Details:   link.DetailsNone{},
+	}}
+}
+
+func (machine *machine) clone() *machine {
+	copied := *machine
+	copied.host, copied.container = machine.host.clone(), machine.container.clone()
+	return &copied
+}
+
+func (network *network) clone() *network {
+	if network == nil {
+		return nil
+	}
+	copied := *network
+	copied.links, copied.addresses = slices.Clone(network.links), slices.Clone(network.addresses)
+	copied.routes, copied.parameters = slices.Clone(network.routes), maps.Clone(network.parameters)
+	return &copied
+}
+
+// network returns one of the namespaces. Errors: no-namespace.
+func (machine *machine) network(namespace weir.Namespace) (*network, error) {
+	if namespace == weir.Host {
+		return machine.host, nil
+	}
+	if machine.container == nil {
+		return nil, refuse(weir.NoNamespace, "this invocation has no container namespace")
+	}
+	return machine.container, nil
+}
+
+// on returns a namespace and a link there. Errors: no-namespace, not-found.
+func (machine *machine) on(namespace weir.Namespace, link weir.LinkReference) (*network, *device, error) {
+	network, err := machine.network(namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := network.find(link)
+	return network, found, err
+}
+
+// find returns the link that a plugin names. Errors: not-found, invalid.
+func (network *network) find(link weir.LinkReference) (*device, error) {
+	if link.Name != "" || link.Index == 0 {
+		if err := checkName(link.Name); err != nil {
+			return nil, err
+		}
+	}
+	for i := range network.links {
+		one := &network.links[i]
+		if link.Name != "" && one.Name == link.Name || link.Name == "" && one.Index == link.Index {
+			return one, nil
+		}
+	}
+	return nil, noDevice
+}
+
+// device returns the link with an index; nil for none.
+func (network *network) device(index uint32) *device {
+	found, _ := network.find(weir.LinkIndex(index))
+	return found
+}
+
+// at returns the link at a place; nil for none.
+func (machine *machine) at(place place) *device {
+	network, err := machine.network(place.namespace)
+	if err != nil {
+		return nil
+	}
+	return network.device(place.index)
+}
+
+// each runs over all links of both namespaces.
+func (machine *machine) each(yield func(weir.Namespace, *device) bool) {
+	for _, namespace := range []weir.Namespace{weir.Host, weir.Container} {
+		network, err := machine.network(namespace)
+		if err != nil {
+			continue
+		}
+		for i := range network.links {
+			if !yield(namespace, &network.links[i]) {
+				return
+			}
+		}
+	}
+}
+
+// checkName fails for what cannot be a link's name.
+func checkName(name string) error {
+	isForbidden := func(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) || strings.ContainsRune("/:%", c) }
+	if len(name) < 1 || len(name) > 15 || name == "." || name == ".." || strings.ContainsFunc(name, isForbidden) {
+		return invalid("%q is not a link's name: expected 1 to 15 bytes without spaces, `/`, `:` and `%%`", name)
+	}
+	return nil
+}
