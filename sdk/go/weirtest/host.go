@@ -2,9 +2,29 @@
 
 // Package weirtest answers the functions of the contract in tests on the machine that builds a plugin.
 //
-// [New] makes a fake host: links, addresses, routes and parameters in memory, which the calls change. A test arranges and looks with the
-// same packages as the plugin. The fake host refuses what the kernel refuses: a name that is taken, a gateway that no subnet contains, an
-// IPv6 address on a link without IPv6. A function that it does not have fails with [weir.Unsupported] and its name.
+// [New] makes a fake host: links, addresses, routes, parameters, stores and so on in memory, which the calls change. A test runs
+// whole commands on it with [Add], [Del], [Check], [Status] and [GC], and arranges and looks with the same packages as the plugin:
+//
+//	host := weirtest.New(t)
+//	host.CreatePair("veth0", "eth0")
+//	_, err := weirtest.Add(host, plugin, weirtest.Attachment(`{"type": "mtu-limit", "mtu": 1400}`).After(weir.Result{}))
+//
+// The fake host refuses what the kernel refuses: a name that is taken, a gateway that no subnet contains, an IPv6 address on a link
+// without IPv6. It has:
+//
+//	link              all functions except those of a bridge's VLANs; WaitUp does not wait
+//	address           all functions; duplicate address detection takes no time
+//	route             all functions, except a second gateway to an IPv6 destination; Get does not use policy rules
+//	neighbour         entries; announcements are only recorded
+//	sysctl            the parameters that plugins usually set; [Host.SetParameter] makes others
+//	store             all functions; what is committed stays for the next command
+//	firewall, traffic  what is set up is kept, and no packet meets it
+//	conntrack         requests are recorded
+//	ipam              what [Host.Assign] and [Host.AnswerIPAM] say
+//	log               lines, in [Host.Log]
+//
+// Every other function fails with [weir.Unsupported] and its name. There are no grants and no limits: `weir plugin test` has them, and
+// the real kernel.
 //
 // [Use] makes a host without any state, whose every answer the test gives.
 package weirtest

@@ -106,7 +106,7 @@ func (network *network) enslave(index uint32, master weir.LinkReference) error {
 	return nil
 }
 
-// setUp sets a link up or down. Down, it loses its routes and its IPv6 addresses.
+// setUp sets a link up or down. Down, it loses its routes, its neighbours and its IPv6 addresses.
 func (network *network) setUp(index uint32, up bool) {
 	device := network.device(index)
 	wasUp := device.Up
@@ -120,6 +120,7 @@ func (network *network) setUp(index uint32, up bool) {
 	if wasUp && !up {
 		network.dropRoutesOfLink(index)
 		network.dropIPv6(index)
+		network.neighbours = slices.DeleteFunc(network.neighbours, func(entry entry) bool { return entry.link == index })
 	}
 }
 
@@ -183,9 +184,10 @@ func moveLink(machine *machine, namespace weir.Namespace, of weir.LinkReference,
 	return there.device(moved.Index).Link, nil
 }
 
-// arrive puts a link that comes from the other namespace there: down, and as the port of no bridge.
+// arrive puts a link that comes from the other namespace there: down, as the port of no bridge, and not shaped.
 func (network *network) arrive(moved device) {
 	moved.Up, moved.Master, moved.Port = false, nil, nil
+	moved.qdiscs, moved.classes, moved.filters = nil, nil, nil
 	network.links = append(network.links, moved)
 	network.addParameters(moved.Name)
 }

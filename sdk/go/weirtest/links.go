@@ -178,7 +178,20 @@ func makeDevice(machine *machine, wanted link.NewLink) (device, error) {
 	if wanted.Alias != nil {
 		made.Alias = *wanted.Alias
 	}
+	if wanted.Namespace == weir.Host {
+		made.Alias = machine.markOf(wanted)
+	}
 	return made, nil
+}
+
+// markOf returns what weir marks a link of the host with. A bridge, and a pair with both ends on the host, are the network's.
+func (machine *machine) markOf(wanted link.NewLink) string {
+	peer, isPair := wanted.Kind.(link.NewKindVeth)
+	_, isBridge := wanted.Kind.(link.NewKindBridge)
+	if isBridge || isPair && peer.Namespace == weir.Host {
+		return machine.marks.network
+	}
+	return machine.marks.attachment
 }
 
 // checkBeside fails for a second VLAN of one id on a lower device, and for an ipvlan of another mode than those that are there.
@@ -319,8 +332,10 @@ func (machine *machine) over(lower place) (found []place) {
 func (network *network) forget(index uint32, name string) {
 	network.links = slices.DeleteFunc(network.links, func(device device) bool { return device.Index == index })
 	network.addresses = slices.DeleteFunc(network.addresses, func(held held) bool { return held.link == index })
+	network.neighbours = slices.DeleteFunc(network.neighbours, func(entry entry) bool { return entry.link == index })
 	network.routes = slices.DeleteFunc(network.routes, func(route routeEntry) bool { return isOver(route, index) })
 	network.removeParameters(name)
+	network.forgetTarget(index)
 }
 
 // RemoveContainer removes the container's namespace and its links, as when a container is gone before DEL.

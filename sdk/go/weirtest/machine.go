@@ -10,8 +10,11 @@ import (
 
 	"weir.dev/weir"
 	"weir.dev/weir/address"
+	"weir.dev/weir/firewall"
 	"weir.dev/weir/link"
+	"weir.dev/weir/neighbour"
 	"weir.dev/weir/route"
+	"weir.dev/weir/traffic"
 )
 
 // machine is what a fake host has, as plain data. What a pointer or a slice of an element leads to is replaced and never changed, so
@@ -22,7 +25,16 @@ type machine struct {
 	// nil where it is gone.
 	container *network
 
-	lastIndex uint32
+	// The values of stores, by the store's directory.
+	stores map[string]values
+
+	// The store that is open; nil for none.
+	open  *openStore
+	files map[string][]byte
+	marks marks
+
+	lastIndex  uint32
+	lastHandle uint64
 }
 
 // network is a network namespace.
@@ -32,7 +44,9 @@ type network struct {
 
 	// Those of one destination in the order in which the kernel looks at them.
 	routes     []route.Route
+	neighbours []entry
 	parameters map[string]string
+	tables     map[firewall.Family]table
 }
 
 // device is a link.
@@ -47,6 +61,10 @@ type device struct {
 
 	// Whether somebody has set a bridge's MTU, which follows its ports otherwise.
 	hasOwnMTU bool
+
+	qdiscs  []traffic.Qdisc
+	classes []traffic.Class
+	filters []traffic.Filter
 }
 
 // place is where a link is.
@@ -61,10 +79,27 @@ type held struct {
 	address.Address
 }
 
+// entry is a neighbour of a link.
+type entry struct {
+	link uint32
+	neighbour.Neighbour
+}
+
+// marks are what weir marks links of the host with, in an invocation.
+type marks struct {
+	attachment, network string
+
+	// The network's name, as a part of the directories of stores.
+	name string
+}
+
 func newMachine() *machine {
 	return &machine{
 		host:      newNetwork(),
 		container: newNetwork(),
+		stores:    make(map[string]values),
+		files:     make(map[string][]byte),
+		marks:     marks{name: "test"},
 		lastIndex: 1,
 	}
 }
@@ -75,6 +110,7 @@ func newNetwork() *network {
 	made := &network{
 		links:      []device{loopback},
 		parameters: maps.Clone(parametersOfNamespace),
+		tables:     make(map[firewall.Family]table),
 	}
 	for _, name := range []string{"all", "default", "lo"} {
 		made.addParameters(name)
@@ -97,6 +133,8 @@ func newDevice(name, kind string) device {
 func (machine *machine) clone() *machine {
 	copied := *machine
 	copied.host, copied.container = machine.host.clone(), machine.container.clone()
+	copied.stores, copied.files = maps.Clone(machine.stores), maps.Clone(machine.files)
+	copied.open = machine.open.clone()
 	return &copied
 }
 
@@ -106,7 +144,8 @@ func (network *network) clone() *network {
 	}
 	copied := *network
 	copied.links, copied.addresses = slices.Clone(network.links), slices.Clone(network.addresses)
-	copied.routes, copied.parameters = slices.Clone(network.routes), maps.Clone(network.parameters)
+	copied.routes, copied.neighbours = slices.Clone(network.routes), slices.Clone(network.neighbours)
+	copied.parameters, copied.tables = maps.Clone(network.parameters), maps.Clone(network.tables)
 	return &copied
 }
 

@@ -7,9 +7,14 @@ import (
 
 	"weir.dev/weir"
 	"weir.dev/weir/address"
+	"weir.dev/weir/conntrack"
+	"weir.dev/weir/firewall"
 	"weir.dev/weir/link"
+	"weir.dev/weir/neighbour"
 	"weir.dev/weir/route"
+	"weir.dev/weir/store"
 	"weir.dev/weir/sysctl"
+	"weir.dev/weir/traffic"
 )
 
 var (
@@ -18,21 +23,6 @@ var (
 	eth0   = weir.LinkName("eth0")
 	veth0  = weir.LinkName("veth0")
 )
-
-// failed fails the test unless an operation failed for this reason.
-func failed(t *testing.T, err error, code weir.ErrorCode) {
-	t.Helper()
-	if !weir.Is(err, code) {
-		t.Errorf("expected %v, found %v", code, err)
-	}
-}
-
-func succeeded(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Error(err)
-	}
-}
 
 func connected(t *testing.T) *Host {
 	host := New(t)
@@ -192,5 +182,128 @@ func TestARouteIsReplaced(t *testing.T) {
 	found, err := route.List(weir.Host, route.Filter{})
 	if err != nil || len(found) != 1 || *found[0].MTU != 1400 || *found[0].Scope != route.ScopeLink {
 		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+func TestAStoreForgetsWhatIsNotCommitted(t *testing.T) {
+	New(t)
+	opened, err := store.Open(store.LocationPrivate{}, store.AccessWrite)
+	succeeded(t, err)
+	succeeded(t, opened.Put("kept", []byte("value")))
+	succeeded(t, opened.Commit())
+	claimed, err := opened.Claim([]string{"kept", "left"}, []byte("value"))
+	if err != nil || *claimed != "left" {
+		t.Error(claimed, err)
+	}
+	_, err = store.Open(store.LocationPrivate{}, store.AccessRead)
+	failed(t, err, weir.Busy)
+	opened.Close()
+
+	opened, err = store.Open(store.LocationPrivate{}, store.AccessRead)
+	succeeded(t, err)
+	if found, err := opened.Find([]byte("value")); err != nil || !slices.Equal(found, []string{"kept"}) {
+		t.Error(found, err)
+	}
+	_, err = opened.Get("left")
+	failed(t, err, weir.NotFound)
+	failed(t, opened.Put("kept", nil), weir.Invalid)
+	_, err = store.Open(store.LocationDirectory("leases"), store.AccessRead)
+	failed(t, err, weir.Invalid)
+}
+
+func TestAFileIsRead(t *testing.T) {
+	host := New(t)
+	host.PutFile("/etc/resolv.conf", []byte("search example"))
+	content, err := store.ReadFile("/etc/resolv.conf")
+	if err != nil || string(content) != "search example" {
+		t.Error(content, err)
+	}
+	_, err = store.ReadFile("/etc/hosts")
+	failed(t, err, weir.NotFound)
+}
+
+func TestNeighboursAreKept(t *testing.T) {
+	connected(t)
+	entry := neighbour.Neighbour{Address: addr("10.1.0.9"), Proxy: true, MAC: weir.MAC{2, 0, 0, 0, 0, 9}}
+	succeeded(t, neighbour.Add(weir.Container, eth0, entry))
+	found, err := neighbour.List(weir.Container, eth0, new(weir.IPv4))
+	if err != nil || len(found) != 1 || found[0].State != neighbour.StatePermanent || found[0].MAC != nil {
+		t.Errorf("%+v, %v", found, err)
+	}
+	succeeded(t, neighbour.Delete(weir.Container, eth0, entry.Address))
+	failed(t, neighbour.Delete(weir.Container, eth0, entry.Address), weir.NotFound)
+	failed(t, neighbour.Announce(weir.Container, eth0, []netip.Addr{entry.Address}), weir.Invalid)
+	succeeded(t, conntrack.Delete(weir.Host, conntrack.Filter{}))
+}
+
+func TestATransactionIsCarriedOutWhollyOrNotAtAll(t *testing.T) {
+	New(t)
+	commented := func(comment string) firewall.Rule { return firewall.Rule{Chain: "forward", Comment: &comment} }
+	element := firewall.Element{Key: []firewall.Value{firewall.ValueNumber(80)}, Data: firewall.ElementDataNone{}}
+	ports := firewall.Elements{Set: "ports", Elements: []firewall.Element{element}}
+	apply := func(commands ...firewall.Command) error {
+		return firewall.Apply(weir.Host, firewall.FamilyInet, commands)
+	}
+	succeeded(t, apply(
+		firewall.CommandAddChain{Name: "forward"},
+		firewall.CommandKeepRules{commented("first"), commented("last")},
+		firewall.CommandAddSet{Name: "ports", Key: []firewall.DataType{firewall.DataTypePort}},
+		firewall.CommandCreateElements(ports),
+	))
+	failed(t, apply(firewall.CommandAddChain{Name: "other"}, firewall.CommandCreateElements(ports)), weir.Exists)
+	succeeded(t, apply(firewall.CommandKeepRules{commented("first"), commented("second"), commented("last")}))
+	rules, err := firewall.ListRules(weir.Host, firewall.FamilyInet, "forward")
+	if err != nil || len(rules) != 3 || *rules[1].Comment != "second" {
+		t.Errorf("%+v, %v", rules, err)
+	}
+	chains, err := firewall.ListChains(weir.Host, firewall.FamilyInet)
+	if err != nil || len(chains) != 1 {
+		t.Errorf("%+v, %v", chains, err)
+	}
+	if found, err := firewall.GetElement(weir.Host, firewall.FamilyInet, "ports", element.Key); err != nil || found == nil {
+		t.Error(found, err)
+	}
+	succeeded(t, apply(firewall.CommandDeleteElements(ports)))
+	failed(t, apply(firewall.CommandDeleteElements(ports)), weir.NotFound)
+	succeeded(t, apply(firewall.CommandDeleteTable{}))
+	_, err = firewall.ListElements(weir.Host, firewall.FamilyInet, "ports")
+	failed(t, err, weir.NotFound)
+}
+
+func TestAChainThatIsJumpedToStays(t *testing.T) {
+	New(t)
+	jump := firewall.Rule{Chain: "forward", Statements: []firewall.Statement{firewall.StatementJump("own")}}
+	apply := func(commands ...firewall.Command) error {
+		return firewall.Apply(weir.Host, firewall.FamilyIP, commands)
+	}
+	failed(t, apply(firewall.CommandAddChain{Name: "forward"}, firewall.CommandAppendRule(jump)), weir.NotFound)
+	succeeded(t, apply(
+		firewall.CommandAddChain{Name: "forward"}, firewall.CommandAddChain{Name: "own"}, firewall.CommandAppendRule(jump)))
+	failed(t, apply(firewall.CommandDeleteChain("own")), weir.Busy)
+	succeeded(t, apply(firewall.CommandFlushChain("forward"), firewall.CommandDeleteChain("own")))
+}
+
+func TestTrafficIsShapedByClasses(t *testing.T) {
+	host := connected(t)
+	host.CreateInterface(weir.Host, "ifb0")
+	class := traffic.NewClass(traffic.Handle(1, 7), 1000, 100)
+	failed(t, traffic.AddClass(weir.Host, veth0, class), weir.NotFound)
+	succeeded(t, traffic.AddQdisc(weir.Host, veth0, traffic.HTB(7)))
+	failed(t, traffic.AddQdisc(weir.Host, veth0, traffic.TBF(traffic.TokenBucket{Rate: 1, Burst: 1})), weir.Exists)
+	succeeded(t, traffic.AddClass(weir.Host, veth0, class))
+	succeeded(t, traffic.AddFilter(weir.Host, veth0, traffic.Classify(class.Handle)))
+	succeeded(t, traffic.AddQdisc(weir.Host, veth0, traffic.IngressQdisc()))
+	succeeded(t, traffic.AddFilter(weir.Host, veth0, traffic.Redirect(traffic.Ingress, weir.LinkName("ifb0"))))
+	redirects, err := traffic.ListFilters(weir.Host, veth0, traffic.Ingress)
+	if err != nil || len(redirects) != 1 || redirects[0].Action.(traffic.ActionRedirect).Index == 0 {
+		t.Errorf("%+v, %v", redirects, err)
+	}
+	succeeded(t, traffic.DeleteQdisc(weir.Host, veth0, traffic.Root))
+	failed(t, traffic.DeleteQdisc(weir.Host, veth0, traffic.Root), weir.NotFound)
+	if classes, err := traffic.ListClasses(weir.Host, veth0); err != nil || len(classes) > 0 {
+		t.Error(classes, err)
+	}
+	if qdiscs, err := traffic.ListQdiscs(weir.Host, veth0); err != nil || len(qdiscs) != 1 || qdiscs[0].Handle != traffic.Ingress {
+		t.Error(qdiscs, err)
 	}
 }
