@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"weir.dev/weir"
+	"weir.dev/weir/iface"
+	"weir.dev/weir/link"
 	"weir.dev/weir/weirtest"
 )
 
 type config struct {
-	IPAM Keys
+	IPAM Keys `json:"ipam"`
 }
 
 // calls returns what a plugin's commands and the IPAM plugin's do, in order.
@@ -39,7 +41,7 @@ func calls(t *testing.T, name string, failing string, run func(plugin weir.Plugi
 		Status: func(*weir.StatusRequest[config]) error { return note("status") },
 		GC:     func(*weir.GCRequest[config]) error { return note("gc") },
 	}
-	err := run(Main(plugin, func(config *config) Keys { return Keys{Type: name} }))
+	err := run(Main(plugin, "dummy", func(config *config) Keys { return Keys{Type: name} }))
 	return host.Calls, err
 }
 
@@ -68,6 +70,87 @@ func TestTheIPAMPluginsCommandsAreRunInOrder(t *testing.T) {
 		if !slices.Equal(found, each.expected) || (err == nil) != (each.failing == "") {
 			t.Errorf("%+v: found %q, %v", each, found, err)
 		}
+	}
+}
+
+// attaching is a main plugin that leaves out what it may.
+var attaching = Main(weir.Plugin[config]{
+	Name: "attaching",
+	Add: func(request *weir.Request[config]) (weir.Result, error) {
+		made, err := iface.Create(request, link.NewLink{Kind: link.NewKindDummy{}})
+		if err != nil {
+			return weir.Result{}, err
+		}
+		assigned, err := request.Config.IPAM.Assign(iface.ContainerInterface)
+		if err != nil {
+			return assigned, err
+		}
+		if err := iface.Configure(made, &assigned); err != nil {
+			return assigned, err
+		}
+		return iface.Result(weir.InterfaceOf(made, request.Sandbox), assigned, weir.DNSKeys{}), nil
+	},
+}, "dummy", func(config *config) Keys { return config.IPAM })
+
+var attachment = weirtest.Attachment(`{"type": "attaching", "ipam": {"type": "host-local"}}`)
+
+func TestAMainPluginLeavesOutWhatAllHaveInCommon(t *testing.T) {
+	host := weirtest.New(t)
+	host.Assign("10.1.0.2/24", "10.1.0.1")
+	result, err := weirtest.Add(host, attaching, attachment)
+	if err != nil || *result.IPs[0].Interface != iface.ContainerInterface {
+		t.Fatal(result, err)
+	}
+	attached := attachment.After(result)
+	if err := weirtest.Check(host, attaching, attached); err != nil {
+		t.Error(err)
+	}
+	host.RenameLink(weir.Container, "eth0", "wan0")
+	if err := weirtest.Check(host, attaching, attached); weir.CodeOf(err) != weir.CodeNotAsAttached {
+		t.Error(err)
+	}
+	for range 2 {
+		if err := weirtest.Del(host, attaching, attached); err != nil {
+			t.Error(err)
+		}
+	}
+	if names := host.LinkNames(weir.Container); len(names) != 1 {
+		t.Errorf("%q", names)
+	}
+}
+
+func TestTheAddressesAreReleasedAfterAFailedADD(t *testing.T) {
+	host := weirtest.New(t)
+	host.Assign("10.1.0.2/24", "10.1.0.1")
+	host.FailNext("address.add", weir.Exhausted)
+	if _, err := weirtest.Add(host, attaching, attachment); weir.CodeOf(err) != weir.CodeExhausted {
+		t.Error(err)
+	}
+	if last := host.Calls[len(host.Calls)-1]; last != "ipam.del" || len(host.LinkNames(weir.Container)) != 1 {
+		t.Errorf("%q", host.Calls)
+	}
+	host.ForgetCalls()
+	host.FailNext("ipam.add", weir.Exhausted)
+	if _, err := weirtest.Add(host, attaching, attachment); err == nil || host.Called("ipam.del") {
+		t.Error(err, host.Calls)
+	}
+}
+
+func TestAMainPluginNeedsAnIPAMPlugin(t *testing.T) {
+	host := weirtest.New(t)
+	without := weirtest.Attachment(`{"type": "attaching", "ipam": {}}`)
+	if err := weirtest.Status(host, attaching, without); weir.CodeOf(err) != weir.CodeInvalidConfig {
+		t.Error(err)
+	}
+	if err := weirtest.Status(host, attaching, attachment); err != nil {
+		t.Error(err)
+	}
+	layer2 := weir.Plugin[config]{
+		Validate: func(*config) error { return nil },
+		Status:   func(*weir.StatusRequest[config]) error { return nil },
+	}
+	if err := weirtest.Status(host, Main(layer2, "dummy", func(config *config) Keys { return config.IPAM }), without); err != nil {
+		t.Error(err)
 	}
 }
 

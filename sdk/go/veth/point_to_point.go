@@ -6,8 +6,8 @@ import (
 
 	"weir.dev/weir"
 	"weir.dev/weir/address"
+	"weir.dev/weir/iface"
 	"weir.dev/weir/route"
-	"weir.dev/weir/sysctl"
 )
 
 // Configure makes the pair a point-to-point link: the container reaches everything, its own subnet too, through the gateway, whose
@@ -16,15 +16,17 @@ import (
 //	container  eth0   10.1.0.5/24                     10.1.0.1 dev eth0, 10.1.0.0/24 via 10.1.0.1
 //	host       vethX  10.1.0.1/32 for each gateway    10.1.0.5 dev vethX for each address
 //
-// Errors: [weir.CodeNoGateway] for an address without a gateway.
+// It enables IPv6 in the container where the result has an IPv6 address.
+//
+// Errors: [weir.CodeNoGateway] for an address without a gateway. Grant: verb `create` of `address` and `route` for both ends, and what
+// [iface.EnableIPv6] needs.
 func (pair *Pair) Configure(result *weir.Result) error {
-	for _, ip := range result.IPs {
-		if !ip.Gateway.IsValid() {
-			return weir.Error{
-				Code:    weir.CodeNoGateway,
-				Msg:     fmt.Sprintf("the IPAM plugin returned address %v without a gateway", ip.Address),
-				Details: "the host's end of a point-to-point link has the gateway's address",
-			}
+	if err := RequireGateways(result.IPs); err != nil {
+		return err
+	}
+	if iface.HasIPv6(result.IPs) {
+		if err := iface.EnableIPv6(pair.Container.Name); err != nil {
+			return err
 		}
 	}
 	for _, ip := range result.IPs {
@@ -48,15 +50,25 @@ func (pair *Pair) Configure(result *weir.Result) error {
 	return nil
 }
 
+// RequireGateways checks that each address has a gateway, before anything is made. Errors: [weir.CodeNoGateway].
+func RequireGateways(ips []weir.IP) error {
+	for _, ip := range ips {
+		if !ip.Gateway.IsValid() {
+			return weir.Error{
+				Code:    weir.CodeNoGateway,
+				Msg:     fmt.Sprintf("the IPAM plugin returned address %v without a gateway", ip.Address),
+				Details: "the host's end of a point-to-point link has the gateway's address",
+			}
+		}
+	}
+	return nil
+}
+
 // configureContainer adds an address and its routes, and not the kernel's own route to the subnet: only the gateway is on the link.
 func (pair *Pair) configureContainer(ip weir.IP) error {
 	end := weir.LinkReference{Name: pair.Container.Name}
-	if ip.Address.Addr().Is6() {
-		if err := sysctl.Set(weir.Container, sysctl.OfLink("ipv6.conf", end.Name, "disable_ipv6"), "0"); err != nil {
-			return err
-		}
-	}
-	added := address.NewAddress{Address: ip.Address, NoDuplicateDetection: true, NoPrefixRoute: true}
+	added := address.WithBroadcast(ip.Address)
+	added.NoDuplicateDetection, added.NoPrefixRoute = true, true
 	if err := address.Add(weir.Container, end, added); err != nil {
 		return fmt.Errorf("cannot add address %v to `%s`: %w", ip.Address, end.Name, err)
 	}

@@ -6,8 +6,8 @@ import (
 	"hash/fnv"
 
 	"weir.dev/weir"
+	"weir.dev/weir/iface"
 	"weir.dev/weir/link"
-	"weir.dev/weir/log"
 	"weir.dev/weir/sysctl"
 )
 
@@ -26,9 +26,35 @@ type Pair struct {
 	Container link.Link
 }
 
-// Create creates the pair of an attachment, both ends up. The host's end ignores router advertisements: its routes are the plugin's.
-func Create[C any](request *weir.Request[C]) (pair Pair, err error) {
-	if pair.Host, err = create(request); err != nil {
+// Settings are what a pair is created with.
+type Settings struct {
+	// The MTU of both ends, in bytes; nil for the kernel's default.
+	MTU *uint32
+
+	// The MAC of the container's interface; nil for a random one.
+	MAC weir.MAC
+
+	// The link that the host's end is a port of; the zero value for none.
+	Master weir.LinkReference
+
+	// Whether the host's end is set up.
+	HostUp bool
+
+	// Whether the container's interface is set up.
+	ContainerUp bool
+}
+
+// Create creates the pair of an attachment as [CreateWith] does, both ends up, with the kernel's defaults.
+func Create[C any](request *weir.Request[C]) (Pair, error) {
+	return CreateWith(request, Settings{HostUp: true, ContainerUp: true})
+}
+
+// CreateWith creates the pair of an attachment. The host's end ignores router advertisements: its routes are the plugin's.
+//
+// Errors: [weir.CodeExists] for an interface of that name in the container. Grant: `link`, verb `create` for both ends and `read`;
+// `sysctl`, verb `write` for accept_ra of the host's end.
+func CreateWith[C any](request *weir.Request[C], settings Settings) (pair Pair, err error) {
+	if pair.Host, err = create(request, settings); err != nil {
 		return pair, err
 	}
 	if pair.Container, err = request.ContainerInterface(); err != nil {
@@ -38,22 +64,35 @@ func Create[C any](request *weir.Request[C]) (pair Pair, err error) {
 }
 
 // create tries names for the host's end that follow from the attachment: choosing vethN makes the kernel search all links.
-func create[C any](request *weir.Request[C]) (link.Link, error) {
-	peer := link.NewPeer{Namespace: weir.Container, Name: request.Ifname, Up: true}
-	for attempt := 0; ; attempt++ {
+func create[C any](request *weir.Request[C], settings Settings) (link.Link, error) {
+	peer := link.NewPeer{
+		Namespace: weir.Container,
+		Name:      request.Ifname,
+		MAC:       settings.MAC,
+		MTU:       settings.MTU,
+		Up:        settings.ContainerUp,
+	}
+	for attempt := range names {
 		created, err := link.Create(link.NewLink{
 			Namespace: weir.Host,
 			Name:      hostName(request, attempt),
 			Kind:      link.NewKindVeth(peer),
-			Up:        true,
+			MTU:       settings.MTU,
+			Up:        settings.HostUp,
+			Master:    settings.Master,
 		})
 		if err == nil {
 			return created, nil
 		}
-		if !weir.Is(err, weir.Exists) || attempt+1 == names {
+		if !weir.Is(err, weir.Exists) {
 			return created, fmt.Errorf("cannot create `%s`: %w", request.Ifname, err)
 		}
+		if err := iface.RefuseExisting(request.Ifname); err != nil {
+			return created, err
+		}
 	}
+	const message = "cannot create `%s`: no name for the host's end is free"
+	return link.Link{}, weir.Fail(weir.CodeTryAgainLater, message, request.Ifname)
 }
 
 func hostName[C any](request *weir.Request[C], attempt int) string {
@@ -67,20 +106,8 @@ func (pair *Pair) Interfaces(sandbox string) []weir.Interface {
 	return []weir.Interface{weir.InterfaceOf(pair.Host, ""), weir.InterfaceOf(pair.Container, sandbox)}
 }
 
-// Delete deletes the container's interface, and with it the host's end, where they exist. One that the grant does not let the plugin
-// delete, because it is of another kind, is not the plugin's: it made ADD fail, and stays.
+// Delete deletes the container's interface, and with it the host's end, as [iface.Delete] does.
 func Delete[C any](request *weir.Request[C]) error {
-	if !request.HasContainer {
-		return nil
-	}
-	err := link.Delete(weir.Container, weir.LinkName(request.Ifname))
-	if err == nil || weir.IsGone(err) {
-		return nil
-	}
-	if weir.Is(err, weir.Denied) {
-		message := "the container's interface is not the plugin's and was left alone"
-		log.Write(log.LevelWarn, message, [][2]string{{"link", request.Ifname}, {"error", err.Error()}})
-		return nil
-	}
-	return fmt.Errorf("cannot delete `%s`: %w", request.Ifname, err)
+	_, err := iface.Delete(request)
+	return err
 }

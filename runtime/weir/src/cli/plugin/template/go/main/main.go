@@ -26,9 +26,9 @@ var plugin = ipam.Main(weir.Plugin[Config]{
 	Add:         add,
 	Del:         veth.Delete[Config],
 	Check:       check,
-}, func(config *Config) ipam.Keys { return config.IPAM })
+}, "veth", func(config *Config) ipam.Keys { return config.IPAM })
 
-// What it makes before an error is removed by weir, and the addresses are released.
+// What it makes before an error is removed by weir, and the addresses are released. They are also released after Del.
 func add(request *weir.Request[Config]) (weir.Result, error) {
 	result, err := request.Config.IPAM.Assign(veth.ContainerInterface)
 	if err != nil {
@@ -43,14 +43,8 @@ func add(request *weir.Request[Config]) (weir.Result, error) {
 }
 
 func check(request *weir.Request[Config]) error {
-	added, err := request.Added()
-	if err != nil {
-		return err
-	}
-	if _, err := weir.CheckInterface(request, &added, "veth"); err != nil {
-		return err
-	}
-	return weir.CheckAddresses(request.Ifname, added.IPs)
+	_, err := veth.Attached(request)
+	return err
 }
 
 func init() { weir.Export(plugin) }
