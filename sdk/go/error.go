@@ -33,11 +33,13 @@ const (
 // Codes of CNI: those of the specification that plugins use, and those that all plugins of weir share. A plugin's own are 110 to
 // 199.
 const (
-	CodeIOFailure       = 5
-	CodeDecodingFailure = 6
-	CodeInvalidConfig   = 7
-	CodeInvalidNetns    = 8
-	CodeTryAgainLater   = 11
+	CodeUnsupportedField   = 2
+	CodeInvalidEnvironment = 4
+	CodeIOFailure          = 5
+	CodeDecodingFailure    = 6
+	CodeInvalidConfig      = 7
+	CodeInvalidNetns       = 8
+	CodeTryAgainLater      = 11
 	// STATUS: an ADD would fail now.
 	CodeNotAvailable = 50
 	CodeDenied       = 100
