@@ -122,7 +122,7 @@ func (host *Host) begin(invocation Invocation, needsContainer bool) (contract.Re
 		Network:      invocation.Network,
 		KnownAs:      invocation.knownAs(),
 		Config:       invocation.Config,
-		Previous:     invocation.Previous,
+		Previous:     copyOf(invocation.Previous),
 		HasContainer: hasContainer,
 	}
 	if hasContainer {
@@ -132,6 +132,17 @@ func (host *Host) begin(invocation Invocation, needsContainer bool) (contract.Re
 		request.Args = append(request.Args, [2]string{key, invocation.Args[key]})
 	}
 	return request, nil
+}
+
+// copyOf returns a copy of a result, which a command may change.
+func copyOf(result *weir.Result) *weir.Result {
+	if result == nil {
+		return nil
+	}
+	copied := *result
+	copied.Interfaces, copied.IPs = slices.Clone(result.Interfaces), slices.Clone(result.IPs)
+	copied.Routes = slices.Clone(result.Routes)
+	return &copied
 }
 
 // mark has links of the host marked as weir marks them in this invocation.

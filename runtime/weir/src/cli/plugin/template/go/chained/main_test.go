@@ -1,48 +1,54 @@
 package main
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"weir.dev/weir"
-	"weir.dev/weir/link"
 	"weir.dev/weir/weirtest"
 )
 
-// invocation is one for a container that another plugin has attached.
-func invocation(mtu uint32) *weir.Request[Config] {
-	return &weir.Request[Config]{Ifname: "eth0", Config: Config{MTU: mtu}, Previous: &weir.Result{}}
+// host has a container that another plugin has attached, with an MTU of 1500.
+func host(t *testing.T) *weirtest.Host {
+	host := weirtest.New(t)
+	host.CreatePair("veth0", "eth0")
+	return host
 }
 
-// host has a container whose interface has an MTU of 1500.
-func host(t *testing.T, update weirtest.Answer) *weirtest.Host {
-	return weirtest.Use(t, map[string]weirtest.Answer{
-		"link.get":    weirtest.Value(link.Link{Name: "eth0", MTU: 1500}),
-		"link.update": update,
-	})
+func attachment(mtu int) weirtest.Invocation {
+	return weirtest.Attachment(fmt.Sprintf(`{"type": "{{name}}", "mtu": %d}`, mtu)).After(weir.Result{})
 }
 
-func TestMoreThanTheConfigurationAllowsIsChanged(t *testing.T) {
-	host := host(t, weirtest.Value(nil))
-	if _, err := add(invocation(9000)); err != nil || host.Called("link.update") {
-		t.Fatalf("%v, after %q", err, host.Calls)
+func TestMoreThanTheConfigurationAllowsIsChangedAndNothingElse(t *testing.T) {
+	host := host(t)
+	for _, mtu := range []int{1400, 9000} {
+		if _, err := weirtest.Add(host, plugin, attachment(mtu)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if _, err := add(invocation(1400)); err != nil || !host.Called("link.update") {
-		t.Fatalf("%v, after %q", err, host.Calls)
+	if changes := host.Changes(); !slices.Equal(changes, []string{"link.update container eth0 MTU=1400"}) {
+		t.Errorf("changed %q", changes)
 	}
-	if err := check(invocation(1400)); err == nil {
-		t.Error("the MTU is still 1500, and CHECK finds nothing")
+	if err := weirtest.Check(host, plugin, attachment(1400)); err != nil {
+		t.Error(err)
+	}
+	if err := weirtest.Check(host, plugin, attachment(1280)); weir.CodeOf(err) != weir.CodeNotAsAttached {
+		t.Errorf("found %v", err)
 	}
 }
 
 func TestAnMTUThatNoLinkMayHaveIsRefused(t *testing.T) {
-	if _, err := plugin.ReadConfig(`{"type": "{{name}}", "mtu": 67}`); err == nil {
-		t.Error("an MTU of 67 is accepted")
+	host := host(t)
+	if _, err := weirtest.Add(host, plugin, attachment(67)); weir.CodeOf(err) != weir.CodeInvalidConfig {
+		t.Errorf("found %v", err)
 	}
 }
 
-func TestALinkThatCannotBeChangedFailsAdd(t *testing.T) {
-	host(t, weirtest.Fails(weir.Busy))
-	if _, err := add(invocation(1400)); !weir.Is(err, weir.Busy) {
+func TestALinkThatCannotBeChangedFailsADD(t *testing.T) {
+	host := host(t)
+	host.FailNext("link.update", weir.Busy)
+	if _, err := weirtest.Add(host, plugin, attachment(1400)); weir.CodeOf(err) != weir.CodeTryAgainLater {
 		t.Errorf("found %v", err)
 	}
 }

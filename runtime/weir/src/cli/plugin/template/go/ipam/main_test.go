@@ -5,7 +5,76 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+
+	"weir.dev/weir"
+	"weir.dev/weir/weirtest"
 )
+
+// of is an invocation for a container, on a network with five IPv4 addresses and one of IPv6.
+func of(containerID string) weirtest.Invocation {
+	keys := `{"type": "{{name}}", "subnet": "10.91.0.0/29", "subnet6": "fd91::/126"}`
+	invocation := weirtest.Attachment(`{"type": "ptp", "ipam": ` + keys + `}`)
+	invocation.ContainerID = containerID
+	return invocation
+}
+
+// attach runs ADD for a container, which must succeed, and returns its addresses, and its invocation for CHECK and DEL.
+func attach(t *testing.T, host *weirtest.Host, containerID string) (string, weirtest.Invocation) {
+	t.Helper()
+	result, err := weirtest.Add(host, plugin, of(containerID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var addresses []netip.Prefix
+	for _, ip := range result.IPs {
+		addresses = append(addresses, ip.Address)
+	}
+	return fmt.Sprint(addresses), of(containerID).After(result)
+}
+
+func TestEachContainerGetsTheFirstFreeAddressOfEachFamily(t *testing.T) {
+	host := weirtest.New(t)
+	first, attached := attach(t, host, "a")
+	if first != "[10.91.0.2/29 fd91::2/126]" {
+		t.Error(first)
+	}
+	if err := weirtest.Check(host, plugin, attached); err != nil {
+		t.Error(err)
+	}
+	// Of IPv6 none is left, and IPv4 alone is not assigned.
+	if err := weirtest.Status(host, plugin, of("b")); weir.CodeOf(err) != weir.CodeNotAvailable {
+		t.Errorf("found %v", err)
+	}
+	if result, err := weirtest.Add(host, plugin, of("b")); err == nil {
+		t.Errorf("assigned %+v", result)
+	}
+	for range 2 {
+		if err := weirtest.Del(host, plugin, attached); err != nil {
+			t.Error(err)
+		}
+	}
+	if second, _ := attach(t, host, "b"); second != first {
+		t.Error(second)
+	}
+}
+
+func TestGCReleasesWhatBelongsToNoValidAttachment(t *testing.T) {
+	host := weirtest.New(t)
+	_, attached := attach(t, host, "a")
+	kept := weir.Attachment{ContainerID: "a", Ifname: "eth0"}
+	if err := weirtest.GC(host, plugin, of("a"), kept); err != nil {
+		t.Error(err)
+	}
+	if err := weirtest.Check(host, plugin, attached); err != nil {
+		t.Error(err)
+	}
+	if err := weirtest.GC(host, plugin, of("a")); err != nil {
+		t.Error(err)
+	}
+	if err := weirtest.Check(host, plugin, attached); err == nil {
+		t.Error("the address is still assigned")
+	}
+}
 
 func TestTheFirstAddressIsTheGatewaysAndTheLastIsNotAssigned(t *testing.T) {
 	subnet := netip.MustParsePrefix("10.91.0.0/29")

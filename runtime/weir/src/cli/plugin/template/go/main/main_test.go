@@ -5,30 +5,56 @@ import (
 	"testing"
 
 	"weir.dev/weir"
-	"weir.dev/weir/ipam"
 	"weir.dev/weir/weirtest"
 )
 
-func TestNothingIsMadeWithoutAnAddress(t *testing.T) {
-	host := weirtest.Use(t, map[string]weirtest.Answer{"ipam.add": weirtest.Fails(weir.Exhausted)})
-	if _, err := add(&weir.Request[Config]{Ifname: "eth0"}); err == nil {
-		t.Error("ADD succeeds")
+var attachment = weirtest.Attachment(`{"type": "{{name}}", "ipam": {"type": "host-local"}}`)
+
+// host is a host whose IPAM plugin assigns an address of each family.
+func host(t *testing.T) *weirtest.Host {
+	host := weirtest.New(t)
+	host.Assign("10.91.0.2/24", "10.91.0.1")
+	host.Assign("fd91::2/64", "fd91::1")
+	return host
+}
+
+func TestThePairIsThereUntilDEL(t *testing.T) {
+	host := host(t)
+	result, err := weirtest.Add(host, plugin, attachment)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if !slices.Equal(host.Calls, []string{"ipam.add"}) {
-		t.Errorf("called %q", host.Calls)
+	attached := attachment.After(result)
+	if err := weirtest.Check(host, plugin, attached); err != nil {
+		t.Error(err)
+	}
+	if names := host.LinkNames(weir.Container); !slices.Equal(names, []string{"lo", "eth0"}) {
+		t.Errorf("the container has %q", names)
+	}
+	for range 2 {
+		if err := weirtest.Del(host, plugin, attached); err != nil {
+			t.Error(err)
+		}
+		if names := host.LinkNames(weir.Host); !slices.Equal(names, []string{"lo"}) {
+			t.Errorf("the host has %q", names)
+		}
+	}
+	if err := weirtest.Check(host, plugin, attached); weir.CodeOf(err) != weir.CodeNotAsAttached {
+		t.Errorf("found %v", err)
 	}
 }
 
-func TestTheAddressesAreReleasedAfterTheInterfaceIsGone(t *testing.T) {
-	host := weirtest.Use(t, map[string]weirtest.Answer{
-		"link.delete": weirtest.Fails(weir.NotFound),
-		"ipam.del":    weirtest.Value(nil),
-	})
-	config := Config{IPAM: ipam.Keys{Type: "host-local"}}
-	if err := plugin.Del(&weir.Request[Config]{Ifname: "eth0", HasContainer: true, Config: config}); err != nil {
-		t.Error(err)
+func TestNothingIsMadeWithoutAnAddress(t *testing.T) {
+	host := host(t)
+	host.FailNext("ipam.add", weir.Exhausted)
+	if _, err := weirtest.Add(host, plugin, attachment); err == nil || len(host.Changes()) > 0 {
+		t.Errorf("%v, after %q", err, host.Changes())
 	}
-	if !host.Called("ipam.del") {
-		t.Errorf("called %q", host.Calls)
+}
+
+func TestAddressesAreNeeded(t *testing.T) {
+	without := weirtest.Attachment(`{"type": "{{name}}", "ipam": {"type": ""}}`)
+	if err := weirtest.Status(host(t), plugin, without); weir.CodeOf(err) != weir.CodeInvalidConfig {
+		t.Errorf("found %v", err)
 	}
 }
