@@ -14,12 +14,20 @@ var functions = map[string]function{
 	"address.list":             of3(listAddresses),
 	"address.settle":           of3(settleAddresses),
 	"conntrack.delete":         of2(forgetConnections),
+	"device.by-auxiliary-name": of1(deviceByAuxiliaryName),
+	"device.by-kernel-path":    of1(deviceByKernelPath),
+	"device.by-link":           of1(deviceByLink),
+	"device.by-pci-address":    of1(deviceByPCIAddress),
 	"firewall.apply":           of3(applyCommands),
 	"firewall.get-element":     of4(getElement),
 	"firewall.list-chains":     of2(listChains),
 	"firewall.list-elements":   of3(listElements),
 	"firewall.list-rules":      of3(listRules),
 	"firewall.list-sets":       of2(listSets),
+	"firewalld.add-source":     of2(addSource),
+	"firewalld.is-running":     of0(isRunning),
+	"firewalld.remove-source":  of2(removeSource),
+	"firewalld.zone-of-source": of1(zoneOfSource),
 	"link.create":              of1(createLink),
 	"link.delete":              of2(deleteLink),
 	"link.delete-all":          of2(deleteLinks),
@@ -35,6 +43,9 @@ var functions = map[string]function{
 	"neighbour.announce":       of3(announce),
 	"neighbour.delete":         of3(deleteNeighbour),
 	"neighbour.list":           of3(listNeighbours),
+	"policy-rule.add":          of2(addPolicyRule),
+	"policy-rule.delete":       of2(deletePolicyRule),
+	"policy-rule.list":         of2(listPolicyRules),
 	"route.add":                of2(addRoute),
 	"route.delete":             of2(deleteRoute),
 	"route.get":                of2(getRoute),
@@ -63,14 +74,11 @@ var functions = map[string]function{
 
 // others are the contract's other functions.
 var others = []string{
-	"device.by-auxiliary-name", "device.by-kernel-path", "device.by-link", "device.by-pci-address",
 	"firewall.remove-reference-rules",
-	"firewalld.add-source", "firewalld.is-running", "firewalld.remove-source", "firewalld.zone-of-source",
 	"ipam.add", "ipam.check", "ipam.del", "ipam.gc", "ipam.status",
 	"link.add-vlans", "link.delete-vlans", "link.list-vlans",
 	"packet.open-raw", "packet.open-udp", "packet.raw-socket.close", "packet.raw-socket.receive", "packet.raw-socket.send",
 	"packet.udp-socket.close", "packet.udp-socket.receive", "packet.udp-socket.send",
-	"policy-rule.add", "policy-rule.delete", "policy-rule.list",
 }
 
 // isFunction tells whether the contract has a function.

@@ -15,11 +15,14 @@
 //	link              all functions except those of a bridge's VLANs; WaitUp does not wait
 //	address           all functions; duplicate address detection takes no time
 //	route             all functions, except a second gateway to an IPv6 destination; Get does not use policy rules
+//	policy-rule       all functions
 //	neighbour         entries; announcements are only recorded
 //	sysctl            the parameters that plugins usually set; [Host.SetParameter] makes others
 //	store             all functions; what is committed stays for the next command
 //	firewall, traffic  what is set up is kept, and no packet meets it
 //	conntrack         requests are recorded
+//	firewalld         zones, once [Host.RunFirewalld] has it run
+//	device            the devices of [Host.PutDevice]
 //	ipam              what [Host.Assign] and [Host.AnswerIPAM] say
 //	log               lines, in [Host.Log]
 //

@@ -13,7 +13,6 @@ import (
 	"weir.dev/weir/link"
 	"weir.dev/weir/log"
 	"weir.dev/weir/packet"
-	"weir.dev/weir/policyrule"
 	"weir.dev/weir/route"
 	"weir.dev/weir/store"
 	"weir.dev/weir/sysctl"
@@ -65,8 +64,8 @@ func TestEveryFunctionOfTheContractIsKnown(t *testing.T) {
 func TestWhatTheHostDoesNotHaveNamesTheFunction(t *testing.T) {
 	New(t)
 	_, ofPacket := packet.OpenUDP("lo", 68, true)
-	_, ofRules := policyrule.List(weir.Host, nil)
-	for name, err := range map[string]error{"packet.open-udp": ofPacket, "policy-rule.list": ofRules} {
+	_, ofVLANs := link.ListVLANs(weir.Host, weir.LinkName("lo"))
+	for name, err := range map[string]error{"packet.open-udp": ofPacket, "link.list-vlans": ofVLANs} {
 		failed(t, err, weir.Unsupported)
 		if err == nil || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("%v does not name %s", err, name)

@@ -4,15 +4,18 @@ package weirtest
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"unicode"
 
 	"weir.dev/weir"
 	"weir.dev/weir/address"
+	hardware "weir.dev/weir/device"
 	"weir.dev/weir/firewall"
 	"weir.dev/weir/link"
 	"weir.dev/weir/neighbour"
+	"weir.dev/weir/policyrule"
 	"weir.dev/weir/route"
 	"weir.dev/weir/traffic"
 )
@@ -33,6 +36,12 @@ type machine struct {
 	files map[string][]byte
 	marks marks
 
+	// Network devices, by their paths below /sys/devices.
+	devices map[string]hardware.Device
+
+	// The zones of firewalld with their sources; nil where it does not run.
+	zones map[string][]netip.Addr
+
 	lastIndex  uint32
 	lastHandle uint64
 }
@@ -45,8 +54,11 @@ type network struct {
 	// Those of one destination in the order in which the kernel looks at them.
 	routes     []route.Route
 	neighbours []entry
-	parameters map[string]string
-	tables     map[firewall.Family]table
+
+	// Each family's in the order in which the kernel looks at them.
+	policyRules []policyrule.Rule
+	parameters  map[string]string
+	tables      map[firewall.Family]table
 }
 
 // device is a link.
@@ -99,6 +111,7 @@ func newMachine() *machine {
 		container: newNetwork(),
 		stores:    make(map[string]values),
 		files:     make(map[string][]byte),
+		devices:   make(map[string]hardware.Device),
 		marks:     marks{name: "test"},
 		lastIndex: 1,
 	}
@@ -108,9 +121,10 @@ func newNetwork() *network {
 	loopback := newDevice("lo", "loopback")
 	loopback.Index, loopback.MTU, loopback.MAC = 1, 65536, make(weir.MAC, 6)
 	made := &network{
-		links:      []device{loopback},
-		parameters: maps.Clone(parametersOfNamespace),
-		tables:     make(map[firewall.Family]table),
+		links:       []device{loopback},
+		parameters:  maps.Clone(parametersOfNamespace),
+		policyRules: kernelRules(),
+		tables:      make(map[firewall.Family]table),
 	}
 	for _, name := range []string{"all", "default", "lo"} {
 		made.addParameters(name)
@@ -134,6 +148,7 @@ func (machine *machine) clone() *machine {
 	copied := *machine
 	copied.host, copied.container = machine.host.clone(), machine.container.clone()
 	copied.stores, copied.files = maps.Clone(machine.stores), maps.Clone(machine.files)
+	copied.devices, copied.zones = maps.Clone(machine.devices), maps.Clone(machine.zones)
 	copied.open = machine.open.clone()
 	return &copied
 }
@@ -145,6 +160,7 @@ func (network *network) clone() *network {
 	copied := *network
 	copied.links, copied.addresses = slices.Clone(network.links), slices.Clone(network.addresses)
 	copied.routes, copied.neighbours = slices.Clone(network.routes), slices.Clone(network.neighbours)
+	copied.policyRules = slices.Clone(network.policyRules)
 	copied.parameters, copied.tables = maps.Clone(network.parameters), maps.Clone(network.tables)
 	return &copied
 }

@@ -9,6 +9,7 @@ import (
 
 	"weir.dev/weir"
 	"weir.dev/weir/firewall"
+	"weir.dev/weir/policyrule"
 )
 
 // undo takes back what was done since before: it removes what ADD created, and puts back what it changed of the container's links and
@@ -41,6 +42,10 @@ func (network *network) keep(now *machine, namespace weir.Namespace) {
 	})
 	network.routes = slices.DeleteFunc(network.routes, func(route routeEntry) bool {
 		return !slices.ContainsFunc(there.routes, func(other routeEntry) bool { return isEqual(other, route) })
+	})
+	network.policyRules = slices.DeleteFunc(network.policyRules, func(rule policyrule.Rule) bool {
+		isSame := func(other policyrule.Rule) bool { return other.SelectsAs(rule) && *other.Priority == *rule.Priority }
+		return !slices.ContainsFunc(there.policyRules, isSame)
 	})
 	network.neighbours = slices.DeleteFunc(network.neighbours, func(one entry) bool {
 		isLike := func(other entry) bool {
