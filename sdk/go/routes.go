@@ -82,3 +82,16 @@ func addHop(to *route.Route, other route.Route) {
 		to.NextHops = append(to.NextHops, route.NextHop{Gateway: other.Gateway, Link: other.Link, Weight: 1})
 	}
 }
+
+// AddDefaultRoutes adds a default route through the gateway to a result, for each family that has none and for which it has an address.
+func AddDefaultRoutes(result *Result) {
+	for _, ip := range result.IPs {
+		all := netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+		if ip.Address.Addr().Is6() {
+			all = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+		}
+		if !slices.ContainsFunc(result.Routes, func(of Route) bool { return of.Dst == all }) {
+			result.Routes = append(result.Routes, Route{Dst: all, GW: ip.Gateway})
+		}
+	}
+}

@@ -33,3 +33,18 @@ func TestRoutesOfAResultBecomeTheKernels(t *testing.T) {
 		t.Errorf("%+v", several)
 	}
 }
+
+func TestEachFamilyGetsOneDefaultRoute(t *testing.T) {
+	result := Result{
+		IPs: []IP{
+			{Address: netip.MustParsePrefix("10.0.0.5/24"), Gateway: netip.MustParseAddr("10.0.0.1")},
+			{Address: netip.MustParsePrefix("10.1.0.5/24"), Gateway: netip.MustParseAddr("10.1.0.1")},
+			{Address: netip.MustParsePrefix("fd00::5/64"), Gateway: netip.MustParseAddr("fd00::1")},
+		},
+		Routes: []Route{{Dst: netip.MustParsePrefix("::/0"), GW: netip.MustParseAddr("fd00::9")}},
+	}
+	AddDefaultRoutes(&result)
+	if len(result.Routes) != 2 || result.Routes[0].GW.String() != "fd00::9" || result.Routes[1].GW.String() != "10.0.0.1" {
+		t.Errorf("%+v", result.Routes)
+	}
+}

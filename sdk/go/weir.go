@@ -21,6 +21,10 @@
 // error: [Fail] makes one with a code of CNI, an operation's error has the code that belongs to it, and fmt.Errorf with %w adds
 // what was being done.
 //
+// What plugins share is in packages too: ipam makes a main plugin, iface the container's interface, veth and lower two kinds of it,
+// masquerade is the key `ipMasq`, leases keeps the addresses of an IPAM plugin, owner marks what belongs to an attachment, and weirtest
+// runs whole commands on a fake host in unit tests.
+//
 // There are no files, no sockets and no environment, and a plugin cannot sleep.
 package weir
 
