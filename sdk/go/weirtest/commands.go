@@ -73,22 +73,22 @@ func Add[C any](host *Host, plugin weir.Plugin[C], invocation Invocation) (weir.
 
 // Del runs DEL, without a container after [Host.RemoveContainer]. Errors: the plugin's, as weir reports them.
 func Del[C any](host *Host, plugin weir.Plugin[C], invocation Invocation) error {
-	request, err := host.begin(invocation, false)
-	if err != nil {
-		return err
-	}
-	defer host.end()
-	return plugin.Commands().Del(request)
+	return host.during(invocation, false, plugin.Commands().Del)
 }
 
 // Check runs CHECK. Errors: the plugin's, as weir reports them; code 8 after [Host.RemoveContainer].
 func Check[C any](host *Host, plugin weir.Plugin[C], invocation Invocation) error {
-	request, err := host.begin(invocation, true)
+	return host.during(invocation, true, plugin.Commands().Check)
+}
+
+// during runs a command that has no result.
+func (host *Host) during(invocation Invocation, needsContainer bool, command func(contract.Request) error) error {
+	request, err := host.begin(invocation, needsContainer)
 	if err != nil {
 		return err
 	}
 	defer host.end()
-	return plugin.Commands().Check(request)
+	return command(request)
 }
 
 // Status runs STATUS. Errors: the plugin's, as weir reports them.

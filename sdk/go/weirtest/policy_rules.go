@@ -29,11 +29,8 @@ func kernelRules() (rules []policyrule.Rule) {
 }
 
 func addPolicyRule(machine *machine, namespace weir.Namespace, wanted policyrule.Rule) (any, error) {
-	network, err := machine.network(namespace)
+	network, wanted, err := machine.policyRule(namespace, wanted)
 	if err != nil {
-		return nil, err
-	}
-	if wanted, err = keptRule(wanted); err != nil {
 		return nil, err
 	}
 	if wanted.Priority == nil {
@@ -66,13 +63,20 @@ func addPolicyRule(machine *machine, namespace weir.Namespace, wanted policyrule
 	return nil, nil
 }
 
-// deletePolicyRule removes the first rule with these selectors; what is absent matches any.
-func deletePolicyRule(machine *machine, namespace weir.Namespace, rule policyrule.Rule) (any, error) {
+// policyRule returns a namespace, and a rule as it is kept there.
+func (machine *machine) policyRule(namespace weir.Namespace, rule policyrule.Rule) (*network, policyrule.Rule, error) {
 	network, err := machine.network(namespace)
 	if err != nil {
-		return nil, err
+		return nil, rule, err
 	}
-	if rule, err = keptRule(rule); err != nil {
+	kept, err := keptRule(rule)
+	return network, kept, err
+}
+
+// deletePolicyRule removes the first rule with these selectors; what is absent matches any.
+func deletePolicyRule(machine *machine, namespace weir.Namespace, rule policyrule.Rule) (any, error) {
+	network, rule, err := machine.policyRule(namespace, rule)
+	if err != nil {
 		return nil, err
 	}
 	at := slices.IndexFunc(network.policyRules, func(there policyrule.Rule) bool {

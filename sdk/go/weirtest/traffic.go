@@ -113,11 +113,16 @@ func (device *device) removeQdisc(parent uint32) bool {
 }
 
 func listQdiscs(machine *machine, namespace weir.Namespace, of weir.LinkReference) (any, error) {
+	return listed(machine, namespace, of, func(device *device) []traffic.Qdisc { return device.qdiscs })
+}
+
+// listed returns what a link has, for the caller to keep.
+func listed[T any](machine *machine, namespace weir.Namespace, of weir.LinkReference, all func(*device) []T) (any, error) {
 	_, device, err := machine.on(namespace, of)
 	if err != nil {
 		return nil, err
 	}
-	return slices.Clone(device.qdiscs), nil
+	return slices.Clone(all(device)), nil
 }
 
 func addClass(machine *machine, namespace weir.Namespace, of weir.LinkReference, wanted traffic.Class) (any, error) {
@@ -141,11 +146,7 @@ func addClass(machine *machine, namespace weir.Namespace, of weir.LinkReference,
 }
 
 func listClasses(machine *machine, namespace weir.Namespace, of weir.LinkReference) (any, error) {
-	_, device, err := machine.on(namespace, of)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(device.classes), nil
+	return listed(machine, namespace, of, func(device *device) []traffic.Class { return device.classes })
 }
 
 func addFilter(machine *machine, namespace weir.Namespace, of weir.LinkReference, wanted traffic.Filter) (any, error) {

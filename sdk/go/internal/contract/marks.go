@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"strings"
 )
@@ -34,6 +35,6 @@ func IsOfNetwork(mark, network string) bool {
 
 // digest returns the first 32 hexadecimal digits of a text's SHA-256.
 func digest(text string) string {
-	sum := sha256(text)
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:16])
 }
