@@ -8,8 +8,9 @@ use anyhow::{Context, Result};
 use weir_kit::house;
 
 /// Further directories with tests of attacks, and what the table has before their names.
-const ELSEWHERE: [(&str, &str); 3] = [
+const ELSEWHERE: [(&str, &str); 4] = [
     ("tests/distribution", "distribution/"),
+    ("tests/install", "install/"),
     ("runtime/distribution/src/tests", "weir-distribution/"),
     ("runtime/signature/src/tests", "weir-signature/"),
 ];
