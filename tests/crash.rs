@@ -216,6 +216,7 @@ fn first_add(point: usize) -> Result<()> {
         let mut call = weir(node, "bridge", "ADD", container, &config());
         call.set("CNI_CONTAINERID", "the-next");
         node.run(&call)?.result();
+        verify_log(node)?;
     }
     let (killed, unharmed) = (State::of(&killed)?, State::of(&unharmed)?);
     assert_eq!(killed.links, unharmed.links);

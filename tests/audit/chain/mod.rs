@@ -277,6 +277,37 @@ fn a_line_that_was_cut_short_is_no_attack() -> Result<()> {
     chained.assert_intact(&[])
 }
 
+/// A process was killed after it had written the first lines of a file, and before the head said so.
+#[test]
+fn a_kill_in_the_first_write_of_a_file_is_no_attack() -> Result<()> {
+    let chained = Chained::create()?;
+    let head = chained.paths().audit_head();
+    chained.invoke("one")?;
+    let first: Value = serde_json::from_str(&chained.lines()?[0])?;
+    let sha256 = first["sha256"].as_str().context("a digest")?;
+    // As the head of a chain that no file has a line of.
+    let begun = format!("{0:020} {0:020} {0:020} {0:020} {sha256}\n", 0);
+    fs::write(&head, begun)?;
+    chained.assert_intact(&[])?;
+    chained.invoke("two")?;
+    chained.assert_intact(&[])?;
+
+    // The same in the file after a rotation.
+    let before = fs::read(&head)?;
+    chained.rotate("audit.jsonl.1")?;
+    chained.invoke("three")?;
+    fs::write(&head, &before)?;
+    chained.assert_intact(&[])?;
+    chained.invoke("four")?;
+    chained.assert_intact(&[])?;
+
+    // What ends with the repeat is not such a file: all that was in it was cut off.
+    let lines = chained.lines()?;
+    let last = lines.last().context("a line")?.clone();
+    chained.set_lines(&[last])?;
+    chained.assert_found(&[], &["moved"])
+}
+
 /// `verify` sees the lines of a write that is going on before their chain line.
 #[test]
 fn a_write_that_is_going_on_is_waited_for() -> Result<()> {

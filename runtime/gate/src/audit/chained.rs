@@ -83,8 +83,11 @@ impl Chain {
                 before: Vec::new(),
                 walk: Walk::after(head.line()),
             }),
-            Some(unknown) if unknown <= MOST_TAKEN_UP => take_up(&self.log, size, head),
-            _ => carry(&self.log, size, head.line()),
+            Some(unknown) if unknown <= MOST_TAKEN_UP => take_up(&self.log, size, head.end, head),
+            _ => match begun(&self.log, size, &head.line())? {
+                Some(end) => take_up(&self.log, size, end, head),
+                None => carry(&self.log, size, head.line()),
+            },
         }
     }
 }
@@ -100,12 +103,38 @@ fn has_line(log: &File, line: &ChainLine, end: u64) -> io::Result<bool> {
     Ok(there == text.as_bytes())
 }
 
-/// Takes up what the head does not know, if an interrupted write can have left it. Chain lines among it must follow the
-/// head's.
-fn take_up(log: &File, size: u64, head: &Head) -> io::Result<Tail> {
+/// Where a repeat of the head's line ends after which the chain goes on: a process was killed that had begun to write to this file, and
+/// the head is of the file before, or of none.
+fn begun(log: &File, size: u64, line: &ChainLine) -> io::Result<Option<u64>> {
+    let text = line.text();
+    let mut end = size.saturating_sub(MOST_TAKEN_UP);
     let mut reader = log;
-    reader.seek(SeekFrom::Start(head.end))?;
-    let mut reader = BufReader::new(reader.take(size - head.end));
+    reader.seek(SeekFrom::Start(end))?;
+    let mut reader = BufReader::new(reader.take(size - end));
+    let mut repeat = None;
+    let mut bytes = Vec::new();
+    while reader.read_until(b'\n', &mut bytes)? > 0 {
+        end += bytes.len() as u64;
+        if bytes == text.as_bytes() {
+            repeat = Some((end, Walk::after(line.clone())));
+        } else if let Some((found, walk)) = &mut repeat {
+            match walk.line(&bytes) {
+                Step::Other => {}
+                Step::Next { intact: true, .. } => return Ok(Some(*found)),
+                _ => repeat = None,
+            }
+        }
+        bytes.clear();
+    }
+    Ok(None)
+}
+
+/// Takes up what is in the log after the head's line, which ends there, and the head does not know, if an interrupted write can have
+/// left it. Chain lines among it must follow the head's.
+fn take_up(log: &File, size: u64, after: u64, head: &Head) -> io::Result<Tail> {
+    let mut reader = log;
+    reader.seek(SeekFrom::Start(after))?;
+    let mut reader = BufReader::new(reader.take(size - after));
     let (mut last, mut walk) = (head.line(), Walk::after(head.line()));
     let mut before = Vec::new();
     let mut bytes = Vec::new();
@@ -292,6 +321,28 @@ mod tests {
                 length > begun && whole[end - 1..].iter().take(2).any(|byte| *byte == b'\n');
             let parts = if is_whole_lines && !is_taken_up { 2 } else { 1 };
             assert_eq!((carried.len(), last.chained), (parts, expected), "{length}");
+        }
+    }
+
+    /// The head is still that of before: of no file, or of the one that was rotated.
+    #[test]
+    fn a_process_that_is_killed_in_a_files_first_write_breaks_nothing() {
+        let directory = LogDirectory::new();
+        let head = || fs::read(directory.path("head")).expect("a head");
+        let mut locked = HeadFile::open(&directory.path("head")).expect("a head");
+        locked.lock().expect("a lock").head().expect("a new chain");
+        for (name, lines, expected) in [
+            ("log", "", (vec![0], 2)),
+            ("next", "of before\n", (vec![2], 4)),
+        ] {
+            let before = head();
+            fs::write(directory.path(name), lines).expect("a log of before the chain");
+            directory.append(name, &record(1));
+            fs::write(directory.path("head"), before).expect("a head");
+            directory.append(name, &record(2));
+            let (carried, last) = directory.walk(name);
+            let carried: Vec<u64> = carried.iter().map(|line| line.chained).collect();
+            assert_eq!((carried, last.chained), expected, "{name}");
         }
     }
 

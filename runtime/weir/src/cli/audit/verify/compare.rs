@@ -72,7 +72,16 @@ pub fn read_checkpoints(files: &[PathBuf]) -> Result<Vec<Checkpoint>> {
 
 /// The digests of the chain lines that something is compared with, by number, and where they end in their files.
 #[derive(Default)]
-pub struct Wanted(BTreeMap<u64, Vec<(String, u64)>>);
+pub struct Wanted(BTreeMap<u64, Vec<Seen>>);
+
+/// A chain line of the files.
+struct Seen {
+    sha256: String,
+    /// Where it ends.
+    end: u64,
+    /// Whether it repeats the last one of another file.
+    is_repeat: bool,
+}
 
 /// What the files have in the place of a chain line.
 enum Found {
@@ -87,25 +96,28 @@ impl Wanted {
     }
 
     /// Takes a chain line of the files, which ends at an offset.
-    pub fn see(&mut self, line: &ChainLine, end: u64) {
+    pub fn see(&mut self, line: &ChainLine, end: u64, is_repeat: bool) {
         if let Some(seen) = self.0.get_mut(&line.chained) {
-            seen.push((line.sha256.clone(), end));
+            seen.push(Seen {
+                sha256: line.sha256.clone(),
+                end,
+                is_repeat,
+            });
         }
     }
 
     fn find(&self, line: &ChainLine) -> Found {
         match self.0.get(&line.chained) {
-            Some(_) if self.ends(line).next().is_some() => Found::Same,
+            Some(_) if self.of(line).next().is_some() => Found::Same,
             Some(seen) if !seen.is_empty() => Found::Another,
             _ => Found::Nothing,
         }
     }
 
-    /// Where a chain line ends, in each file that has it.
-    fn ends(&self, line: &ChainLine) -> impl Iterator<Item = u64> {
+    /// A chain line, in each file that has it.
+    fn of(&self, line: &ChainLine) -> impl Iterator<Item = &Seen> {
         let seen = self.0.get(&line.chained).into_iter().flatten();
-        seen.filter(|(digest, _)| *digest == line.sha256)
-            .map(|(_, end)| *end)
+        seen.filter(|seen| seen.sha256 == line.sha256)
     }
 }
 
@@ -128,7 +140,8 @@ pub fn head(head: NodeHead, wanted: &Wanted, report: &mut Report) {
             at_head(number, report);
             // A change of the lines is a finding already.
             if report.findings.is_empty() {
-                report.findings.extend(moved(&head, end, wanted));
+                let has_more = report.chained.last.is_some_and(|last| last > number);
+                report.findings.extend(moved(&head, end, wanted, has_more));
             }
         }
         Found::Nothing if is_begun => {}
@@ -143,13 +156,16 @@ pub fn head(head: NodeHead, wanted: &Wanted, report: &mut Report) {
     }
 }
 
-/// The chain covers what is between two chain lines, and not how much came before.
-fn moved(head: &ChainLine, expected: u64, wanted: &Wanted) -> Option<Finding> {
-    let mut ends: Vec<u64> = wanted.ends(head).collect();
-    ends.retain(|end| *end != expected);
-    let end = ends
-        .pop()
-        .filter(|_| !wanted.ends(head).any(|end| end == expected))?;
+/// The chain covers what is between two chain lines, and not how much came before. Where it goes on after a repeat of the head's
+/// line, a process was killed that had begun a file: the head is of the file before, or of none.
+fn moved(head: &ChainLine, expected: u64, wanted: &Wanted, has_more: bool) -> Option<Finding> {
+    let counts = |seen: &&Seen| !(seen.is_repeat && has_more);
+    let ends: Vec<u64> = wanted
+        .of(head)
+        .filter(counts)
+        .map(|seen| seen.end)
+        .collect();
+    let end = *ends.last().filter(|_| !ends.contains(&expected))?;
     let (bytes, change) = match end.checked_sub(expected) {
         Some(more) => (more, "added before it"),
         None => (expected - end, "taken out before it"),

@@ -102,7 +102,8 @@ impl<'a> Scan<'a> {
             let step = walk.line(&bytes);
             if let Step::Next { line, .. } | Step::Carried(line) = &step {
                 last_chain_line = start;
-                self.wanted.see(line, offset);
+                let is_repeat = matches!(step, Step::Carried(_));
+                self.wanted.see(line, offset, is_repeat);
             }
             match step {
                 Step::Other => {
