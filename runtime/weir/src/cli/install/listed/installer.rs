@@ -114,21 +114,21 @@ impl Installer {
         let sandbox = &self.sandbox;
         let before = sandbox.catalogue().find(&entry.name).ok();
         let same = before.as_ref().filter(|it| it.digest == entry.digest);
-        if let Some(plugin) = same
-            && self.is_still_trusted(plugin, entry)?
-        {
-            if sandbox.check(plugin).is_ok() {
-                return Ok(Step::Nothing);
-            }
-            self.check_is_own(entry, before.as_ref())?;
-            let provenance = plugin.provenance().cloned();
-            return Ok(match plugin.component().ok().zip(provenance) {
-                Some((component, provenance)) => Step::Compile(component, provenance),
-                None => Step::Fetch,
-            });
+        let trusted = match same {
+            Some(plugin) if self.is_still_trusted(plugin, entry)? => Some(plugin),
+            _ => None,
+        };
+        if trusted.is_some_and(|plugin| sandbox.check(plugin).is_ok()) {
+            return Ok(Step::Nothing);
         }
         self.check_is_own(entry, before.as_ref())?;
-        Ok(Step::Fetch)
+        let whole = trusted.and_then(|plugin| {
+            let component = plugin.component().ok();
+            component.zip(plugin.provenance().cloned())
+        });
+        Ok(whole.map_or(Step::Fetch, |(component, provenance)| {
+            Step::Compile(component, provenance)
+        }))
     }
 
     /// Errors: the plugin of that name did not come from the list.
