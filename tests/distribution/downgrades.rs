@@ -10,17 +10,17 @@ use crate::text;
 use crate::uris::UriFixture;
 
 const REFUSED: [&str; 4] = [
-    "plugin `labels` stays at version `0.3.0`",
+    "plugin `pinned-gateway` stays at version `0.3.0`",
     "`0.2.9`",
     "is older",
     "--allow-downgrade",
 ];
 
-/// The digest and the version of `labels`.
+/// The digest and the version of `pinned-gateway`.
 fn installed(node: &Node, status: i32) -> Result<[String; 2]> {
     let listed = node.json(&["plugin", "list"], status)?;
     let mut lines = listed.as_array().context("a list")?.iter();
-    let line = lines.find(|line| line["name"] == "labels");
+    let line = lines.find(|line| line["name"] == "pinned-gateway");
     let line = line.context("a line of it")?;
     Ok(["digest", "version"].map(|key| line[key].to_string()))
 }
@@ -28,8 +28,12 @@ fn installed(node: &Node, status: i32) -> Result<[String; 2]> {
 #[test]
 fn a_file_of_an_older_version_replaces_no_newer_one() -> Result<()> {
     let node = Node::create()?;
-    let write =
-        |version: &str| node.write(&format!("{version}.wasm"), of_version("labels", version)?);
+    let write = |version: &str| {
+        node.write(
+            &format!("{version}.wasm"),
+            of_version("pinned-gateway", version)?,
+        )
+    };
     let (old, new) = (write("0.2.9")?, write("0.3.0")?);
     node.weir(&["plugin", "add", text(&new)?])?;
     let before = installed(&node, 0)?;
@@ -38,7 +42,10 @@ fn a_file_of_an_older_version_replaces_no_newer_one() -> Result<()> {
     assert_eq!(installed(&node, 0)?, before);
 
     // Damage is no way around it: what was recorded counts.
-    fs::write(node.installed("labels").join("component.wasm"), "damaged")?;
+    fs::write(
+        node.installed("pinned-gateway").join("component.wasm"),
+        "damaged",
+    )?;
     assert_contains(&node.stderr(&replace, 1)?, &REFUSED);
     assert_eq!(installed(&node, 3)?, before);
 
@@ -51,10 +58,10 @@ fn a_file_of_an_older_version_replaces_no_newer_one() -> Result<()> {
 
 #[test]
 fn an_update_takes_no_older_version() -> Result<()> {
-    let (fixture, _) = UriFixture::with_labels()?;
+    let (fixture, _) = UriFixture::with_plugin()?;
     let put = |version: &str| {
-        let component = of_version("labels", version)?;
-        fixture.web.put("/labels.wasm", &component);
+        let component = of_version("pinned-gateway", version)?;
+        fixture.web.put("/pinned-gateway.wasm", &component);
         Ok::<_, anyhow::Error>(())
     };
     put("0.3.0")?;

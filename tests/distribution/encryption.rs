@@ -44,7 +44,7 @@ fn an_authority_of_ones_own_is_trusted_if_it_is_given() -> Result<()> {
     assert_contains(&error, &["400"]);
     assert_eq!(
         case.user.files()?,
-        ["labels.wasm", "labels.wasm.origin.json"]
+        ["pinned-gateway.wasm", "pinned-gateway.wasm.origin.json"]
     );
     Ok(())
 }
@@ -58,14 +58,16 @@ fn a_plugin_is_fetched_from_a_web_server_with_tls() -> Result<()> {
     let authority = registry.authority();
     let with = ["--ca-file", text(&authority)?];
     let (file, reference) = (
-        component("labels"),
-        registry.reference("plugins/labels:1.2.0"),
+        component("pinned-gateway"),
+        registry.reference("plugins/pinned-gateway:1.2.0"),
     );
     let push = ["plugin", "push", text(&file)?, &reference];
     let pushed = node.json(&[&push[..], &with].concat(), 0)?;
     let digest = pushed["component"].as_str().context("a digest")?;
     let host = registry.host();
-    fixture.put_network(&format!("https://{host}/v2/plugins/labels/blobs/{digest}"))?;
+    fixture.put_network(&format!(
+        "https://{host}/v2/plugins/pinned-gateway/blobs/{digest}"
+    ))?;
 
     // No system trusts its authority.
     let refused = fixture.refused(&[])?;
@@ -77,6 +79,6 @@ fn a_plugin_is_fetched_from_a_web_server_with_tls() -> Result<()> {
     );
     let fetched = fixture.fetch(&with)?;
     assert_eq!(fetched["digest"], digest);
-    assert_eq!(fixture.installed()?, ["labels"]);
+    assert_eq!(fixture.installed()?, ["pinned-gateway"]);
     Ok(())
 }

@@ -29,7 +29,7 @@ pub struct Forged {
 type Blobs = Vec<Vec<u8>>;
 
 impl Forged {
-    /// An honest artifact of `examples/labels`.
+    /// An honest artifact of `examples/pinned-gateway`.
     pub fn of(component: &[u8]) -> Self {
         Self {
             component: component.to_vec(),
@@ -41,9 +41,8 @@ impl Forged {
     }
 
     fn manifest(&self) -> Result<(Value, Blobs)> {
-        let imports = ["link", "log"];
         let interface = Interface {
-            imports: imports.map(|word| format!("weir:cni/{word}@0.2.0")).into(),
+            imports: vec!["weir:cni/neighbour@0.2.0".to_owned()],
             ..Interface::default()
         };
         let honest = Artifact::new(self.component.clone(), interface, &Metadata::default())?;

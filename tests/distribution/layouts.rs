@@ -11,7 +11,7 @@ use crate::{Case, User, text};
 #[test]
 fn an_artifact_is_saved_carried_and_loaded() -> Result<()> {
     let (case, pushed) = Case::pushed()?;
-    for layout in ["labels.tar", "layout"] {
+    for layout in ["pinned-gateway.tar", "layout"] {
         let saved = case
             .user
             .json(&["plugin", "save", &case.reference, layout])?;
@@ -19,14 +19,14 @@ fn an_artifact_is_saved_carried_and_loaded() -> Result<()> {
     }
     // Elsewhere, and without the registry.
     drop(case.registry);
-    for (layout, component) in [("labels.tar", "one.wasm"), ("layout", "two.wasm")] {
+    for (layout, component) in [("pinned-gateway.tar", "one.wasm"), ("layout", "two.wasm")] {
         let loaded = case.user.json(&["plugin", "load", layout, component])?;
         assert_eq!(loaded["artifact"], pushed["artifact"]);
         assert_eq!(fs::read(case.user.file(component))?, fs::read(&case.file)?);
     }
     let loaded = case.user.json(&["plugin", "load", "layout"])?;
-    assert_eq!(loaded["files"]["component"], "labels.wasm");
-    case.user.json(&["plugin", "add", "labels.wasm"])?;
+    assert_eq!(loaded["files"]["component"], "pinned-gateway.wasm");
+    case.user.json(&["plugin", "add", "pinned-gateway.wasm"])?;
     Ok(())
 }
 
@@ -61,13 +61,13 @@ fn a_layout_that_was_changed_leaves_nothing() -> Result<()> {
 #[test]
 fn an_artifact_that_is_made_by_hand_is_let_in() -> Result<()> {
     let user = User::new()?;
-    let component = fs::read(weir_kit::component("labels"))?;
+    let component = fs::read(weir_kit::component("pinned-gateway"))?;
     let honest = Forged::of(&component);
     let layout = user.path("layout");
     honest.write(&layout)?;
     user.json(&["plugin", "load", text(&layout)?, "loaded.wasm"])?;
     let server = honest.serve()?;
-    let reference = format!("{}/plugins/labels:1.2.0", server.address);
+    let reference = format!("{}/plugins/pinned-gateway:1.2.0", server.address);
     user.json(&["plugin", "pull", &reference, "pulled.wasm"])?;
     for file in ["loaded.wasm", "pulled.wasm"] {
         assert_eq!(fs::read(user.file(file))?, component);

@@ -43,20 +43,23 @@ fn a_list_names_a_registry_with_a_password_and_an_authority_of_its_own() -> Resu
     let credentials = node.write("pull-secret.json", credentials.to_string())?;
     let authority = registry.authority();
     let (credentials, authority) = (text(&credentials)?, text(&authority)?);
-    let reference = registry.reference("plugins/labels:1.2.0");
-    let file = component("labels");
+    let reference = registry.reference("plugins/pinned-gateway:1.2.0");
+    let file = component("pinned-gateway");
     let push = ["plugin", "push", text(&file)?, &reference];
     let with = ["--credentials", credentials, "--ca-file", authority];
     let pushed = node.json(&[&push[..], &with].concat(), 0)?;
 
     let uri = format!("oci://{reference}");
-    let plugins = json!([{ "name": "labels", "uri": uri, "digest": pushed["component"] }]);
+    let plugins = json!([{ "name": "pinned-gateway", "uri": uri, "digest": pushed["component"] }]);
     let with = ["--plugin-credentials", credentials];
     let said = install(&node, kubeconfig, &plugins, &with)?;
-    assert_contains(&said, &["plugin `labels` of the list", "400"]);
+    assert_contains(&said, &["plugin `pinned-gateway` of the list", "400"]);
     let with = ["--plugin-ca-file", authority];
     let said = install(&node, kubeconfig, &plugins, &with)?;
-    assert_contains(&said, &["plugin `labels` of the list", "wants credentials"]);
+    assert_contains(
+        &said,
+        &["plugin `pinned-gateway` of the list", "wants credentials"],
+    );
     let with = [
         "--plugin-credentials",
         credentials,

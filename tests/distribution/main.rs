@@ -111,9 +111,9 @@ impl Case {
     fn of(registry: registry::Registry) -> Result<Self> {
         Ok(Self {
             user: User::new()?,
-            reference: registry.reference("plugins/labels:1.2.0"),
+            reference: registry.reference("plugins/pinned-gateway:1.2.0"),
             registry,
-            file: component("labels"),
+            file: component("pinned-gateway"),
         })
     }
 
@@ -125,7 +125,7 @@ impl Case {
     /// The artifact by its digest, as `push` printed it.
     fn by_digest(&self, pushed: &Value) -> Result<String> {
         let artifact = pushed["artifact"].as_str().context("a digest")?;
-        let name = format!("plugins/labels@{artifact}");
+        let name = format!("plugins/pinned-gateway@{artifact}");
         Ok(self.registry.reference(&name))
     }
 

@@ -17,9 +17,9 @@ use crate::forged::Forged;
 use crate::signatures::put_policy;
 use crate::{User, text};
 
-/// Who may provide `labels` by an identity.
+/// Who may provide `pinned-gateway` by an identity.
 const ACME: Identity<'_> = Identity {
-    subject: "https://git.example/acme/labels/release.yml@refs/tags/v1.2.0",
+    subject: "https://git.example/acme/pinned-gateway/release.yml@refs/tags/v1.2.0",
     issuer: "https://issuer.example",
     expired: false,
 };
@@ -27,7 +27,7 @@ const ACME: Identity<'_> = Identity {
 /// A custom section, by which a component differs from the same one without it.
 const SECTION: [u8; 6] = [0, 4, 3, b'o', b'l', b'd'];
 
-/// A user who has a version of `labels` installed, and what somebody else made for them.
+/// A user who has a version of `pinned-gateway` installed, and what somebody else made for them.
 struct Attacked {
     user: User,
     elsewhere: TempDir,
@@ -39,9 +39,9 @@ struct Attacked {
 impl Attacked {
     fn new() -> Result<Self> {
         let user = User::new()?;
-        let component = fs::read(component("labels"))?;
+        let component = fs::read(component("pinned-gateway"))?;
         let elsewhere = TempDir::with_prefix("weir-forged-")?;
-        let old = elsewhere.path().join("labels.wasm");
+        let old = elsewhere.path().join("pinned-gateway.wasm");
         fs::write(&old, [&component[..], &SECTION].concat())?;
         user.json(&["plugin", "add", text(&old)?])?;
         let listed = user.json(&["plugin", "list"])?;
@@ -97,7 +97,7 @@ impl Attacked {
         forged.write(layout.path())?;
         self.does_not_load(layout.path(), parts)?;
         let server = forged.serve()?;
-        let reference = format!("{}/plugins/labels:1.2.0", server.address);
+        let reference = format!("{}/plugins/pinned-gateway:1.2.0", server.address);
         let pull = format!("pull `{reference}`");
         self.is_refused(
             &["plugin", "pull", &reference],
@@ -136,9 +136,16 @@ fn files(directory: &Path) -> Result<BTreeMap<PathBuf, String>> {
     Ok(files)
 }
 
-fn add_as_labels(file: &Path) -> Result<[&str; 6]> {
+fn add_as_plugin(file: &Path) -> Result<[&str; 6]> {
     let file = text(file)?;
-    Ok(["plugin", "add", file, "--name", "labels", "--replace"])
+    Ok([
+        "plugin",
+        "add",
+        file,
+        "--name",
+        "pinned-gateway",
+        "--replace",
+    ])
 }
 
 /// Packs a layout with `tar`, under other names.
@@ -167,7 +174,7 @@ fn an_archive_that_leads_out_of_itself_writes_nothing() -> Result<()> {
         .json(&["plugin", "load", text(&archive)?, text(&honest)?])?;
     let grants = attacked.user.path("root/etc/weir/grants.d/evil.yaml");
     for name in [
-        "../root/var/lib/weir/plugins/labels/evil",
+        "../root/var/lib/weir/plugins/pinned-gateway/evil",
         "../../evil",
         text(&grants)?,
     ] {
@@ -252,7 +259,7 @@ fn an_index_that_leads_to_itself_is_not_followed() -> Result<()> {
     forged.write(&layout)?;
     attacked.does_not_load(&layout, &[index, "an index within it is not followed"])?;
     let server = forged.serve()?;
-    let reference = format!("{}/plugins/labels:1.2.0", server.address);
+    let reference = format!("{}/plugins/pinned-gateway:1.2.0", server.address);
     attacked.is_refused(
         &["plugin", "pull", &reference],
         &["it is an index", &itself],
@@ -273,10 +280,10 @@ fn a_component_of_another_world_is_refused() -> Result<()> {
         (module, "not a WebAssembly component"),
     ] {
         attacked.gets(&Forged::of(&bytes), &[why])?;
-        let file = attacked.elsewhere("labels.wasm");
+        let file = attacked.elsewhere("pinned-gateway.wasm");
         fs::write(&file, bytes)?;
-        let add = add_as_labels(&file)?;
-        attacked.is_refused(&add, &["labels.wasm", why])?;
+        let add = add_as_plugin(&file)?;
+        attacked.is_refused(&add, &["pinned-gateway.wasm", why])?;
     }
     Ok(())
 }
@@ -289,9 +296,9 @@ fn what_the_policy_refuses_is_not_compiled() -> Result<()> {
     let broken = b"\0asm\x0d\0\x01\0\xff".to_vec();
     let is = digest(&broken).to_string();
     attacked.gets(&Forged::of(&broken), &["it is not signed"])?;
-    let file = attacked.elsewhere("labels.wasm");
+    let file = attacked.elsewhere("pinned-gateway.wasm");
     fs::write(&file, broken)?;
-    let add = add_as_labels(&file)?;
+    let add = add_as_plugin(&file)?;
     attacked.is_refused(&add, &["it is not signed"])?;
     let zeros = format!("sha256:{}", "0".repeat(64));
     let other = [&add[..], &["--digest", &zeros]].concat();
@@ -360,7 +367,7 @@ fn an_identity_that_only_looks_alike_is_refused() -> Result<()> {
     let other_tag = ACME.subject.replace("tags/v1.2.0", "heads/v1.2.0");
     for subject in [
         &*other_tag,
-        "https://git.example/Acme/labels/release.yml@refs/tags/v1.2.0",
+        "https://git.example/Acme/pinned-gateway/release.yml@refs/tags/v1.2.0",
     ] {
         let identity = Identity { subject, ..ACME };
         let bundle = sigstore.sign(&attacked.component, identity)?;
@@ -375,5 +382,5 @@ fn an_identity_that_only_looks_alike_is_refused() -> Result<()> {
 /// The signer of [`ACME`] in a policy.
 fn acme() -> Value {
     let keyless = json!({ "identity": ACME.subject, "issuer": ACME.issuer });
-    json!({ "name": "acme", "plugins": ["labels"], "keyless": keyless })
+    json!({ "name": "acme", "plugins": ["pinned-gateway"], "keyless": keyless })
 }

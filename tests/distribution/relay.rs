@@ -71,7 +71,7 @@ fn passed_on(registry: &str, seen: &Seen) -> Answer {
 
 /// The reference of the plugin by another server.
 fn by(server: &Server) -> String {
-    format!("{}/plugins/labels:1.2.0", server.address)
+    format!("{}/plugins/pinned-gateway:1.2.0", server.address)
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_download_that_breaks_off_goes_on_where_it_ended() -> Result<()> {
     let pulled = case.user.json(&["plugin", "pull", &by(&front)])?;
     assert_eq!(pulled["component"], component);
     assert_eq!(
-        fs::read(case.user.file("labels.wasm"))?,
+        fs::read(case.user.file("pinned-gateway.wasm"))?,
         fs::read(&case.file)?
     );
     let requests = front.seen().into_iter();
@@ -161,10 +161,10 @@ fn of_a_gibibyte() -> Result<Case> {
     let blob = case.registry.blob(GIBIBYTE);
     fs::create_dir_all(blob.parent().context("a directory")?)?;
     File::create(&blob)?.set_len(1 << 30)?;
-    case.registry.link("plugins/labels", GIBIBYTE)?;
+    case.registry.link("plugins/pinned-gateway", GIBIBYTE)?;
     let put = Seen {
         method: "PUT".to_owned(),
-        path: "/v2/plugins/labels/manifests/1.2.0".to_owned(),
+        path: "/v2/plugins/pinned-gateway/manifests/1.2.0".to_owned(),
         headers: [(
             "content-type".to_owned(),
             "application/vnd.oci.image.manifest.v1+json".to_owned(),

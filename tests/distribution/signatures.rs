@@ -31,7 +31,7 @@ fn add_with<'a>(bundle: &'a str, name: &'a str) -> [&'a str; 8] {
     [
         "plugin",
         "add",
-        "labels.wasm",
+        "pinned-gateway.wasm",
         "--replace",
         "--bundle",
         bundle,
@@ -56,11 +56,11 @@ pub fn put_policy(user: &User, spec: &Value) -> Result<()> {
     Ok(fs::write(file, policy.to_string())?)
 }
 
-/// What is installed, by `weir plugin list`: the line of `labels`.
+/// What is installed, by `weir plugin list`: the line of `pinned-gateway`.
 fn installed(user: &User) -> Result<Value> {
     let listed = user.json(&["plugin", "list"])?;
     let lines = listed.as_array().context("a list")?.iter();
-    let mut own = lines.filter(|line| line["name"] == "labels");
+    let mut own = lines.filter(|line| line["name"] == "pinned-gateway");
     Ok(own.next().cloned().unwrap_or_default())
 }
 
@@ -81,7 +81,7 @@ fn store(user: &User) -> Result<Vec<String>> {
 fn released() -> Result<(Case, Value)> {
     let (case, pushed) = Case::pushed()?;
     let public = key(&case.user, "release.pem")?;
-    let signers = json!([signer("release", &["labels"], &public)]);
+    let signers = json!([signer("release", &["pinned-gateway"], &public)]);
     put_policy(&case.user, &json!({ "signers": signers }))?;
     Ok((case, pushed))
 }
@@ -109,13 +109,13 @@ fn a_signed_plugin_goes_from_its_author_to_a_node() -> Result<()> {
     let pulled = user.json(&["plugin", "pull", &case.reference])?;
     assert_signed(&pulled["trusted"], "release");
     let files = [
-        "labels.wasm",
-        "labels.wasm.origin.json",
-        "labels.wasm.sigstore.json",
+        "pinned-gateway.wasm",
+        "pinned-gateway.wasm.origin.json",
+        "pinned-gateway.wasm.sigstore.json",
         "release.pem",
     ];
     assert_eq!(user.files()?, files);
-    user.json(&["plugin", "add", "labels.wasm"])?;
+    user.json(&["plugin", "add", "pinned-gateway.wasm"])?;
     let line = installed(user)?;
     assert_eq!(line["origin"], origin, "{line:#}");
     assert_signed(&line["trusted"], "release");
@@ -128,7 +128,9 @@ fn a_signed_plugin_goes_from_its_author_to_a_node() -> Result<()> {
     // What other tools see: the list of an artifact's signatures.
     let artifact = pushed["artifact"].as_str().context("a digest")?;
     let tag = artifact.replace(':', "-");
-    let list = case.registry.reference(&format!("plugins/labels:{tag}"));
+    let list = case
+        .registry
+        .reference(&format!("plugins/pinned-gateway:{tag}"));
     let list = format!("docker://{list}");
     let raw = skopeo(&["inspect", "--tls-verify=false", "--raw", &list])?;
     let raw: Value = serde_json::from_slice(&raw)?;
@@ -145,15 +147,15 @@ fn signatures_are_carried_in_a_layout() -> Result<()> {
     let user = &case.user;
     let artifact = case.by_digest(&pushed)?;
     user.json(&["plugin", "sign", &artifact, "--key", "release.pem"])?;
-    for layout in ["labels.tar", "layout"] {
+    for layout in ["pinned-gateway.tar", "layout"] {
         user.json(&["plugin", "save", &case.reference, layout])?;
     }
     drop(case.registry);
-    for layout in ["labels.tar", "layout"] {
+    for layout in ["pinned-gateway.tar", "layout"] {
         let loaded = user.json(&["plugin", "load", layout, "--replace"])?;
         assert_signed(&loaded["trusted"], "release");
     }
-    user.json(&["plugin", "add", "labels.wasm"])?;
+    user.json(&["plugin", "add", "pinned-gateway.wasm"])?;
     let line = installed(user)?;
     assert_eq!(line["origin"], pushed["artifact"]);
 
@@ -175,7 +177,7 @@ fn what_a_tag_names_is_not_signed() -> Result<()> {
     let (case, _) = released()?;
     let user = &case.user;
     let refused = user.failure(&["plugin", "sign", &case.reference, "--key", "release.pem"])?;
-    let name = case.registry.reference("plugins/labels@sha256:…");
+    let name = case.registry.reference("plugins/pinned-gateway@sha256:…");
     assert_contains(
         &refused,
         &["sign `", "a tag can be moved", "plugin push", &name],
@@ -190,16 +192,31 @@ fn a_file_is_signed_and_pushed_with_its_signature() -> Result<()> {
     let user = &case.user;
     let public = key(user, "release.pem")?;
     fs::write(user.file("release.pub"), &public)?;
-    fs::copy(&case.file, user.file("labels.wasm"))?;
-    let sign = ["plugin", "sign", "labels.wasm", "--key", "release.pem"];
+    fs::copy(&case.file, user.file("pinned-gateway.wasm"))?;
+    let sign = [
+        "plugin",
+        "sign",
+        "pinned-gateway.wasm",
+        "--key",
+        "release.pem",
+    ];
     let signed = user.json(&sign)?;
-    assert_eq!(signed["signature"], "labels.wasm.sigstore.json");
+    assert_eq!(signed["signature"], "pinned-gateway.wasm.sigstore.json");
     let again = user.failure(&sign)?;
-    assert_contains(&again, &["`labels.wasm.sigstore.json` exists", "--replace"]);
+    assert_contains(
+        &again,
+        &["`pinned-gateway.wasm.sigstore.json` exists", "--replace"],
+    );
 
-    let verify = ["plugin", "verify", "labels.wasm", "--key", "release.pub"];
+    let verify = [
+        "plugin",
+        "verify",
+        "pinned-gateway.wasm",
+        "--key",
+        "release.pub",
+    ];
     assert_signed(&user.json(&verify)?["trusted"], "release.pub");
-    let pushed = user.json(&["plugin", "push", "labels.wasm", &case.reference])?;
+    let pushed = user.json(&["plugin", "push", "pinned-gateway.wasm", &case.reference])?;
     assert_eq!(pushed["signatures"], 1);
     let verify = ["plugin", "verify", &case.reference, "--key", "release.pub"];
     user.json(&verify)?;
@@ -212,12 +229,15 @@ fn a_file_is_signed_and_pushed_with_its_signature() -> Result<()> {
 
     // A grant for its digest lets it be installed, and says nothing of who signed it.
     let digest = pushed["component"].as_str().context("a digest")?;
-    let grant = Grant::nothing("labels").document(digest);
+    let grant = Grant::nothing("pinned-gateway").document(digest);
     fs::create_dir_all(user.path("root/etc/weir/grants.d"))?;
-    fs::write(user.path("root/etc/weir/grants.d/labels.yaml"), grant)?;
-    let admitted = user.json(&["plugin", "verify", "labels.wasm"])?;
+    fs::write(
+        user.path("root/etc/weir/grants.d/pinned-gateway.yaml"),
+        grant,
+    )?;
+    let admitted = user.json(&["plugin", "verify", "pinned-gateway.wasm"])?;
     assert!(admitted["trusted"]["pinned"].is_object(), "{admitted}");
-    for target in ["labels.wasm", &case.reference] {
+    for target in ["pinned-gateway.wasm", &case.reference] {
         let refused = user.failure(&verify(target))?;
         assert_contains(&refused, &["verify `", "not made with that key"]);
     }
@@ -229,14 +249,23 @@ fn a_file_is_signed_and_pushed_with_its_signature() -> Result<()> {
 fn a_trust_root_of_the_command_line_is_the_file_that_it_names() -> Result<()> {
     let user = User::new()?;
     fs::write(user.file("release.pub"), key(&user, "release.pem")?)?;
-    fs::copy(weir_kit::component("labels"), user.file("labels.wasm"))?;
-    user.json(&["plugin", "sign", "labels.wasm", "--key", "release.pem"])?;
+    fs::copy(
+        weir_kit::component("pinned-gateway"),
+        user.file("pinned-gateway.wasm"),
+    )?;
+    user.json(&[
+        "plugin",
+        "sign",
+        "pinned-gateway.wasm",
+        "--key",
+        "release.pem",
+    ])?;
     fs::write(user.file("root.json"), "{}")?;
     fs::set_permissions(user.file("root.json"), Permissions::from_mode(0o644))?;
     let verify = [
         "plugin",
         "verify",
-        "labels.wasm",
+        "pinned-gateway.wasm",
         "--key",
         "release.pub",
         "--trust-root",
@@ -254,16 +283,25 @@ fn a_trust_root_of_the_command_line_is_the_file_that_it_names() -> Result<()> {
 fn the_signature_of_another_component_is_not_pushed() -> Result<()> {
     let (case, _) = released()?;
     let user = &case.user;
-    fs::copy(&case.file, user.file("labels.wasm"))?;
-    user.json(&["plugin", "sign", "labels.wasm", "--key", "release.pem"])?;
+    fs::copy(&case.file, user.file("pinned-gateway.wasm"))?;
+    user.json(&[
+        "plugin",
+        "sign",
+        "pinned-gateway.wasm",
+        "--key",
+        "release.pem",
+    ])?;
     fs::copy(
         weir_kit::component("route-override"),
-        user.file("labels.wasm"),
+        user.file("pinned-gateway.wasm"),
     )?;
-    let refused = user.failure(&["plugin", "push", "labels.wasm", &case.reference])?;
+    let refused = user.failure(&["plugin", "push", "pinned-gateway.wasm", &case.reference])?;
     assert_contains(
         &refused,
-        &["push a signature of `labels.wasm`", "for another component"],
+        &[
+            "push a signature of `pinned-gateway.wasm`",
+            "for another component",
+        ],
     );
     Ok(())
 }
@@ -272,28 +310,34 @@ fn the_signature_of_another_component_is_not_pushed() -> Result<()> {
 #[test]
 fn what_the_policy_does_not_allow_is_not_installed() -> Result<()> {
     let user = &User::new()?;
-    let own = weir_kit::component("labels");
-    fs::copy(&own, user.file("labels.wasm"))?;
+    let own = weir_kit::component("pinned-gateway");
+    fs::copy(&own, user.file("pinned-gateway.wasm"))?;
     let (release, other) = (key(user, "release.pem")?, key(user, "other.pem")?);
     let sigstore = Sigstore::new()?;
     let root = user.path("root").join("etc/weir/trusted_root.json");
     fs::write(&root, sigstore.trust_root().to_string())?;
     let acme = Identity {
-        subject: "https://git.example/acme/labels/release.yml@refs/tags/v1",
+        subject: "https://git.example/acme/pinned-gateway/release.yml@refs/tags/v1",
         issuer: "https://issuer.example",
         expired: false,
     };
     let spec = json!({
         "trustRoot": "/etc/weir/trusted_root.json",
         "signers": [
-            signer("release", &["labels"], &release),
+            signer("release", &["pinned-gateway"], &release),
             signer("others", &["bridge-*"], &other),
             { "name": "acme", "plugins": ["mine"], "keyless": { "identity": acme.subject, "issuer": acme.issuer } },
         ],
     });
     put_policy(user, &spec)?;
-    user.json(&["plugin", "sign", "labels.wasm", "--key", "release.pem"])?;
-    let before = user.json(&["plugin", "add", "labels.wasm"])?;
+    user.json(&[
+        "plugin",
+        "sign",
+        "pinned-gateway.wasm",
+        "--key",
+        "release.pem",
+    ])?;
+    let before = user.json(&["plugin", "add", "pinned-gateway.wasm"])?;
     assert_signed(&before["trusted"], "release");
 
     let bytes = fs::read(&own)?;
@@ -301,7 +345,7 @@ fn what_the_policy_does_not_allow_is_not_installed() -> Result<()> {
         (
             "like",
             Identity {
-                subject: "https://git.example/acme/labels/release.yml@refs/tags/v1/",
+                subject: "https://git.example/acme/pinned-gateway/release.yml@refs/tags/v1/",
                 ..acme
             },
             "identity",
@@ -335,11 +379,11 @@ fn what_the_policy_does_not_allow_is_not_installed() -> Result<()> {
     user.json(&["plugin", "remove", "mine"])?;
 
     // A signature for another component, by another plugin's signer, of too many bytes; and none.
-    let mut bundle = fs::read(user.file("labels.wasm.sigstore.json"))?;
+    let mut bundle = fs::read(user.file("pinned-gateway.wasm.sigstore.json"))?;
     let sign = [
         "plugin",
         "sign",
-        "labels.wasm",
+        "pinned-gateway.wasm",
         "--key",
         "other.pem",
         "--bundle",
@@ -351,16 +395,20 @@ fn what_the_policy_does_not_allow_is_not_installed() -> Result<()> {
     let foreign = sigstore.sign(b"another component", acme)?;
     fs::write(user.file("foreign"), foreign.to_string())?;
     for (bundle, name, parts) in [
-        ("by-other", "labels", &["not made with that key"][..]),
+        (
+            "by-other",
+            "pinned-gateway",
+            &["not made with that key"][..],
+        ),
         ("by-other", "third", &["no signer", "signed by `others`"]),
         ("foreign", "mine", &["for another component"]),
-        ("long", "labels", &["larger than 1048576"]),
-        ("nothing", "labels", &["`nothing` does not exist"]),
+        ("long", "pinned-gateway", &["larger than 1048576"]),
+        ("nothing", "pinned-gateway", &["`nothing` does not exist"]),
     ] {
         assert_contains(&user.failure(&add_with(bundle, name))?, parts);
     }
-    fs::remove_file(user.file("labels.wasm.sigstore.json"))?;
-    let refused = user.failure(&["plugin", "add", "labels.wasm", "--replace"])?;
+    fs::remove_file(user.file("pinned-gateway.wasm.sigstore.json"))?;
+    let refused = user.failure(&["plugin", "add", "pinned-gateway.wasm", "--replace"])?;
     assert_contains(&refused, &["not signed", "--digest"]);
 
     // Refused, although signed and pinned.
@@ -371,14 +419,14 @@ fn what_the_policy_does_not_allow_is_not_installed() -> Result<()> {
     let words = [
         "plugin",
         "add",
-        "labels.wasm",
+        "pinned-gateway.wasm",
         "--replace",
         "--digest",
         digest,
     ];
     assert_contains(&user.failure(&words)?, &["is refused", "CVE-2026-1"]);
 
-    assert_eq!(store(user)?, ["labels"]);
+    assert_eq!(store(user)?, ["pinned-gateway"]);
     assert_eq!(installed(user)?["digest"], before["digest"]);
     assert_signed(&installed(user)?["trusted"], "release");
     Ok(())
@@ -394,17 +442,19 @@ fn a_digest_is_as_good_as_a_signature() -> Result<()> {
     let artifact = pushed["artifact"].as_str().context("a digest")?;
     let pinned = case
         .registry
-        .reference(&format!("plugins/labels@{artifact}"));
+        .reference(&format!("plugins/pinned-gateway@{artifact}"));
     let output = user.output(&["plugin", "pull", &pinned])?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let component = pushed["component"].as_str().context("a digest")?;
     assert_contains(
         &said,
-        &[&format!("weir plugin add labels.wasm --digest {component}")],
+        &[&format!(
+            "weir plugin add pinned-gateway.wasm --digest {component}"
+        )],
     );
-    let refused = user.failure(&["plugin", "add", "labels.wasm"])?;
+    let refused = user.failure(&["plugin", "add", "pinned-gateway.wasm"])?;
     assert_contains(&refused, &["not signed", component]);
-    let add = ["plugin", "add", "labels.wasm", "--digest"];
+    let add = ["plugin", "add", "pinned-gateway.wasm", "--digest"];
     let wrong = format!("sha256:{}", "0".repeat(64));
     let refused = user.failure(&[&add[..], &[&*wrong]].concat())?;
     assert_contains(&refused, &["is component", component, &wrong]);
@@ -412,16 +462,16 @@ fn a_digest_is_as_good_as_a_signature() -> Result<()> {
     assert_eq!(installed(user)?["trusted"]["pinned"]["by"], "--digest");
 
     // So is a grant that names the digest.
-    user.json(&["plugin", "remove", "labels"])?;
-    let grant = fs::read_to_string(weir_kit::house().join("examples/labels/grant.yaml"))?;
-    let plugin = "plugin:\n    name: labels\n";
+    user.json(&["plugin", "remove", "pinned-gateway"])?;
+    let grant = fs::read_to_string(weir_kit::house().join("examples/pinned-gateway/grant.yaml"))?;
+    let plugin = "plugin:\n    name: pinned-gateway\n";
     let named = grant.replace(plugin, &format!("{plugin}    digest: {component}\n"));
     let grants = user.path("root").join("etc/weir/grants.d");
     fs::create_dir_all(&grants)?;
-    fs::write(grants.join("labels.yaml"), named)?;
-    user.json(&["plugin", "add", "labels.wasm"])?;
+    fs::write(grants.join("pinned-gateway.yaml"), named)?;
+    user.json(&["plugin", "add", "pinned-gateway.wasm"])?;
     let by = installed(user)?;
-    assert_contains(&by.to_string(), &["the grant `", "labels.yaml"]);
+    assert_contains(&by.to_string(), &["the grant `", "pinned-gateway.yaml"]);
     Ok(())
 }
 
@@ -431,21 +481,30 @@ fn the_origin_of_another_component_is_refused() -> Result<()> {
     let (case, _) = Case::pushed()?;
     let user = &case.user;
     user.json(&["plugin", "pull", &case.reference])?;
-    let origin = fs::read_to_string(user.file("labels.wasm.origin.json"))?;
+    let origin = fs::read_to_string(user.file("pinned-gateway.wasm.origin.json"))?;
     let mut forged: Value = serde_json::from_str(&origin)?;
-    forged["reference"] = json!("registry.example.com/acme/labels@sha256:00");
-    fs::write(user.file("labels.wasm.origin.json"), forged.to_string())?;
-    let refused = user.failure(&["plugin", "add", "labels.wasm"])?;
+    forged["reference"] = json!("registry.example.com/acme/pinned-gateway@sha256:00");
+    fs::write(
+        user.file("pinned-gateway.wasm.origin.json"),
+        forged.to_string(),
+    )?;
+    let refused = user.failure(&["plugin", "add", "pinned-gateway.wasm"])?;
     assert_contains(
         &refused,
-        &["labels.wasm.origin.json", "does not have the digest"],
+        &[
+            "pinned-gateway.wasm.origin.json",
+            "does not have the digest",
+        ],
     );
 
-    fs::write(user.file("labels.wasm.origin.json"), &origin)?;
+    fs::write(user.file("pinned-gateway.wasm.origin.json"), &origin)?;
     let other = weir_kit::component("route-override");
-    fs::copy(other, user.file("labels.wasm"))?;
-    let refused = user.failure(&["plugin", "add", "labels.wasm"])?;
-    assert_contains(&refused, &["labels.wasm.origin.json", "it is of component"]);
+    fs::copy(other, user.file("pinned-gateway.wasm"))?;
+    let refused = user.failure(&["plugin", "add", "pinned-gateway.wasm"])?;
+    assert_contains(
+        &refused,
+        &["pinned-gateway.wasm.origin.json", "it is of component"],
+    );
     assert!(store(user)?.is_empty());
     assert_lacks(&refused, &["installed plugin"]);
     Ok(())
@@ -455,7 +514,7 @@ fn the_origin_of_another_component_is_refused() -> Result<()> {
 #[test]
 fn a_policy_with_a_mistake_or_of_somebody_else_lets_nothing_in() -> Result<()> {
     let user = &User::new()?;
-    let file = weir_kit::component("labels");
+    let file = weir_kit::component("pinned-gateway");
     let add = ["plugin", "add", text(&file)?];
     let policy = user.path("root").join("etc/weir/plugin-policy.yaml");
     let mut content = fs::read_to_string(&policy)?;
@@ -477,48 +536,54 @@ fn a_policy_with_a_mistake_or_of_somebody_else_lets_nothing_in() -> Result<()> {
 #[test]
 fn a_proposed_grant_is_shown_when_the_plugin_is_added() -> Result<()> {
     let user = &User::new()?;
-    fs::copy(weir_kit::component("labels"), user.file("labels.wasm"))?;
-    let grant = fs::read_to_string(weir_kit::house().join("examples/labels/grant.yaml"))?;
-    fs::write(user.file("labels.grant.yaml"), &grant)?;
-    let output = user.output(&["plugin", "add", "labels.wasm"])?;
+    fs::copy(
+        weir_kit::component("pinned-gateway"),
+        user.file("pinned-gateway.wasm"),
+    )?;
+    let grant = fs::read_to_string(weir_kit::house().join("examples/pinned-gateway/grant.yaml"))?;
+    fs::write(user.file("pinned-gateway.grant.yaml"), &grant)?;
+    let output = user.output(&["plugin", "add", "pinned-gateway.wasm"])?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let parts = [
-        "its author proposes the grant in labels.grant.yaml, which is not in force",
-        "\n  link - ",
+        "its author proposes the grant in pinned-gateway.grant.yaml, which is not in force",
+        "\n  neighbour - ",
         "No grant is in force",
     ];
     assert_contains(&said, &parts);
     let grants = user.path("root").join("etc/weir/grants.d");
     assert!(!grants.exists());
 
-    // In force is one without links.
-    let added = user.json(&["plugin", "add", "labels.wasm", "--replace"])?;
+    // In force is one without neighbours.
+    let added = user.json(&["plugin", "add", "pinned-gateway.wasm", "--replace"])?;
     assert_eq!(added["proposal"]["document"]["kind"], "PluginGrant");
     let digest = added["digest"].as_str().context("a digest")?;
     fs::create_dir_all(&grants)?;
     let own = json!({
         "apiVersion": "weir.dev/v1alpha1",
         "kind": "PluginGrant",
-        "metadata": { "name": "labels" },
-        "spec": { "plugin": { "name": "labels", "digest": digest }, "networks": ["*"] },
+        "metadata": { "name": "pinned-gateway" },
+        "spec": { "plugin": { "name": "pinned-gateway", "digest": digest }, "networks": ["*"] },
     });
-    fs::write(grants.join("labels.yaml"), own.to_string())?;
-    let before = fs::read(grants.join("labels.yaml"))?;
-    let output = user.output(&["plugin", "add", "labels.wasm", "--replace"])?;
+    fs::write(grants.join("pinned-gateway.yaml"), own.to_string())?;
+    let before = fs::read(grants.join("pinned-gateway.yaml"))?;
+    let output = user.output(&["plugin", "add", "pinned-gateway.wasm", "--replace"])?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let parts = ["From the grant in force", "With the second, a plugin can"];
     assert_contains(&said, &parts);
-    assert_eq!(fs::read(grants.join("labels.yaml"))?, before);
+    assert_eq!(fs::read(grants.join("pinned-gateway.yaml"))?, before);
 
     // Each grant in force is compared, also if another version replaces the one that they are for.
-    for name in ["labels", "second"] {
+    for name in ["pinned-gateway", "second"] {
         let mut grant = own.clone();
         grant["metadata"]["name"] = json!(name);
         grant["spec"]["networks"] = json!([name]);
         fs::write(grants.join(format!("{name}.yaml")), grant.to_string())?;
     }
-    fs::write(user.file("labels.wasm"), of_version("labels", "0.3.0")?)?;
-    let added = user.json(&["plugin", "add", "labels.wasm", "--replace"])?;
+    fs::write(
+        user.file("pinned-gateway.wasm"),
+        of_version("pinned-gateway", "0.3.0")?,
+    )?;
+    let added = user.json(&["plugin", "add", "pinned-gateway.wasm", "--replace"])?;
     assert_ne!(added["digest"], digest);
     let digest = added["digest"].as_str().context("a digest")?;
     let compared = added["proposal"]["differences"].as_array();
@@ -526,11 +591,14 @@ fn a_proposed_grant_is_shown_when_the_plugin_is_added() -> Result<()> {
     let compared: Vec<&str> = compared
         .filter_map(|one| one["grant"].as_str()?.rsplit('/').next())
         .collect();
-    assert_eq!(compared, ["labels.yaml", "second.yaml"]);
+    assert_eq!(compared, ["pinned-gateway.yaml", "second.yaml"]);
 
-    fs::write(user.file("labels.grant.yaml"), "kind: Other")?;
-    let refused = user.failure(&["plugin", "add", "labels.wasm", "--replace"])?;
-    assert_contains(&refused, &["not installed", "labels.grant.yaml", "kind"]);
+    fs::write(user.file("pinned-gateway.grant.yaml"), "kind: Other")?;
+    let refused = user.failure(&["plugin", "add", "pinned-gateway.wasm", "--replace"])?;
+    assert_contains(
+        &refused,
+        &["not installed", "pinned-gateway.grant.yaml", "kind"],
+    );
     assert_eq!(installed(user)?["digest"], digest);
     Ok(())
 }

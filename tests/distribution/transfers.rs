@@ -22,7 +22,7 @@ fn a_plugin_is_pushed_pulled_and_installed() -> Result<()> {
         text(&case.file)?,
         &case.reference,
         "--source",
-        "https://git.example/labels",
+        "https://git.example/pinned-gateway",
         "--licenses",
         "Apache-2.0",
         "--annotation",
@@ -35,24 +35,24 @@ fn a_plugin_is_pushed_pulled_and_installed() -> Result<()> {
     let pulled = case.user.json(&["plugin", "pull", &case.reference])?;
     assert_eq!(pulled["artifact"], pushed["artifact"]);
     assert_eq!(pulled["component"], pushed["component"]);
-    let files = ["labels.wasm", "labels.wasm.origin.json"];
+    let files = ["pinned-gateway.wasm", "pinned-gateway.wasm.origin.json"];
     assert_eq!(
         pulled["files"],
         json!({ "component": files[0], "origin": files[1] })
     );
     assert_eq!(case.user.files()?, files);
     assert_eq!(
-        fs::read(case.user.file("labels.wasm"))?,
+        fs::read(case.user.file("pinned-gateway.wasm"))?,
         fs::read(&case.file)?
     );
     let annotations = &pulled["annotations"];
     for (key, value) in [
         (
             "org.opencontainers.image.source",
-            "https://git.example/labels",
+            "https://git.example/pinned-gateway",
         ),
         ("org.opencontainers.image.licenses", "Apache-2.0"),
-        ("org.opencontainers.image.title", "labels"),
+        ("org.opencontainers.image.title", "pinned-gateway"),
         ("org.opencontainers.image.created", "2026-01-01T00:00:00Z"),
         ("org.example.team", "network"),
     ] {
@@ -61,17 +61,17 @@ fn a_plugin_is_pushed_pulled_and_installed() -> Result<()> {
     assert!(annotations["org.opencontainers.image.version"].is_string());
 
     let again = case.user.failure(&["plugin", "pull", &case.reference])?;
-    assert_contains(&again, &["`labels.wasm` exists", "--replace"]);
+    assert_contains(&again, &["`pinned-gateway.wasm` exists", "--replace"]);
     case.user
         .json(&["plugin", "pull", &case.reference, "--replace"])?;
-    let added = case.user.json(&["plugin", "add", "labels.wasm"])?;
+    let added = case.user.json(&["plugin", "add", "pinned-gateway.wasm"])?;
     assert_eq!(added["digest"], pulled["component"]);
 
     // By its digest, under another name.
     let artifact = pushed["artifact"].as_str().unwrap_or_default();
     let pinned = case
         .registry
-        .reference(&format!("plugins/labels@{artifact}"));
+        .reference(&format!("plugins/pinned-gateway@{artifact}"));
     case.user
         .json(&["plugin", "pull", &pinned, "pinned.wasm"])?;
     let both = [&files[..], &["pinned.wasm", "pinned.wasm.origin.json"]].concat();
@@ -125,10 +125,10 @@ fn other_tools_read_what_is_pushed() -> Result<()> {
     let loaded = case.user.json(&["plugin", "load", "copied.tar"])?;
     assert_eq!(loaded["artifact"], pushed["artifact"]);
     assert_eq!(
-        fs::read(case.user.file("labels.wasm"))?,
+        fs::read(case.user.file("pinned-gateway.wasm"))?,
         fs::read(&case.file)?
     );
-    let copy = case.registry.reference("copies/labels:1");
+    let copy = case.registry.reference("copies/pinned-gateway:1");
     let target = format!("docker://{copy}");
     skopeo(&["copy", "--dest-tls-verify=false", &layout, &target])?;
     let pulled = case.user.json(&["plugin", "pull", &copy, "copy.wasm"])?;
@@ -160,23 +160,23 @@ fn what_a_plugin_requests_is_shown_without_it() -> Result<()> {
 #[test]
 fn a_proposed_grant_comes_beside_the_plugin_and_is_not_in_force() -> Result<()> {
     let case = Case::of(Registry::start()?)?;
-    let grant = weir_kit::house().join("examples/labels/grant.yaml");
+    let grant = weir_kit::house().join("examples/pinned-gateway/grant.yaml");
     let push = [&case.push()?[..], &["--grant"]].concat();
     case.user.json(&[&push[..], &[text(&grant)?]].concat())?;
     let pulled = case.user.json(&["plugin", "pull", &case.reference])?;
     assert_eq!(
         pulled["files"],
         json!({
-            "component": "labels.wasm",
-            "grant": "labels.grant.yaml",
-            "origin": "labels.wasm.origin.json",
+            "component": "pinned-gateway.wasm",
+            "grant": "pinned-gateway.grant.yaml",
+            "origin": "pinned-gateway.wasm.origin.json",
         })
     );
     assert_eq!(
-        fs::read(case.user.file("labels.grant.yaml"))?,
+        fs::read(case.user.file("pinned-gateway.grant.yaml"))?,
         fs::read(&grant)?
     );
-    let added = case.user.json(&["plugin", "add", "labels.wasm"])?;
+    let added = case.user.json(&["plugin", "add", "pinned-gateway.wasm"])?;
     assert_eq!(added["granted"], false, "{added:#}");
     let shown = case
         .user
@@ -198,11 +198,11 @@ fn a_proposed_grant_comes_beside_the_plugin_and_is_not_in_force() -> Result<()> 
     }
 
     // Another artifact without one does not leave this proposal beside another component.
-    let bare = case.registry.reference("plugins/labels:1.3.0");
+    let bare = case.registry.reference("plugins/pinned-gateway:1.3.0");
     case.user
         .json(&["plugin", "push", text(&case.file)?, &bare])?;
     let error = case.user.failure(&["plugin", "pull", &bare, "--replace"])?;
-    assert_contains(&error, &["labels.grant.yaml", "remove it"]);
+    assert_contains(&error, &["pinned-gateway.grant.yaml", "remove it"]);
 
     // Neither the grant of another component nor a file that is not a grant is pushed.
     let other = case.user.file("other.yaml");
@@ -253,13 +253,13 @@ fn only_a_plugin_of_this_weir_is_pushed_or_pulled() -> Result<()> {
 #[test]
 fn an_artifact_that_hides_a_capability_is_not_pulled() -> Result<()> {
     let (user, registry) = (User::new()?, Registry::start()?);
-    let reference: Reference = registry.reference("plugins/labels:1").parse()?;
+    let reference: Reference = registry.reference("plugins/pinned-gateway:1").parse()?;
     let interface = Interface {
         imports: vec!["weir:cni/log@0.2.0".to_owned()],
         ..Interface::default()
     };
     let artifact = Artifact::new(
-        fs::read(component("labels"))?,
+        fs::read(component("pinned-gateway"))?,
         interface,
         &Metadata::default(),
     )?;
@@ -296,7 +296,7 @@ fn what_changed_in_the_registry_is_not_pulled() -> Result<()> {
 fn a_registry_that_hangs_up_during_an_upload_is_reported() -> Result<()> {
     let user = User::new()?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
-    let reference = format!("{}/plugins/labels:1", listener.local_addr()?);
+    let reference = format!("{}/plugins/pinned-gateway:1", listener.local_addr()?);
     let server = thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream?;
@@ -313,7 +313,7 @@ fn a_registry_that_hangs_up_during_an_upload_is_reported() -> Result<()> {
         }
         Ok::<_, std::io::Error>(())
     });
-    let file = component("labels");
+    let file = component("pinned-gateway");
     let error = user.failure(&["plugin", "push", text(&file)?, &reference])?;
     assert_contains(&error, &["push `", "cannot be reached"]);
     server
@@ -330,14 +330,14 @@ fn what_is_not_there_is_named() -> Result<()> {
     assert_contains(&error, &["has no", &missing, "check the name and the tag"]);
     let away = {
         let listener = TcpListener::bind("127.0.0.1:0")?;
-        format!("{}/plugins/labels:1", listener.local_addr()?)
+        format!("{}/plugins/pinned-gateway:1", listener.local_addr()?)
     };
     let error = user.failure(&["plugin", "pull", &away])?;
     assert_contains(&error, &[&away, "cannot be reached"]);
-    let file = component("labels");
+    let file = component("pinned-gateway");
     let error = user.failure(&["plugin", "push", text(&file)?, &away])?;
     assert_contains(&error, &["push `", &away, "cannot be reached"]);
-    let wrong = user.output(&["plugin", "pull", "labels:1"])?;
+    let wrong = user.output(&["plugin", "pull", "pinned-gateway:1"])?;
     assert_eq!(wrong.status.code(), Some(2));
     let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert_contains(&said, &["names no registry", "REGISTRY/NAME:TAG"]);

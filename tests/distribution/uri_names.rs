@@ -49,10 +49,10 @@ fn what_is_no_plugins_uri_is_refused() -> Result<()> {
 #[test]
 fn a_file_must_be_roots_own() -> Result<()> {
     let fixture = UriFixture::create()?;
-    let bytes = fs::read(component("labels"))?;
-    let file = fixture.node.write("srv/labels.wasm", &bytes)?;
+    let bytes = fs::read(component("pinned-gateway"))?;
+    let file = fixture.node.write("srv/pinned-gateway.wasm", &bytes)?;
     let directory = fixture.node.root().join("srv");
-    fixture.put_network("file:///srv/labels.wasm")?;
+    fixture.put_network("file:///srv/pinned-gateway.wasm")?;
     for (path, mode) in [(&file, 0o666), (&directory, 0o777)] {
         let before = fs::metadata(path)?.permissions();
         fs::set_permissions(path, Permissions::from_mode(mode))?;
@@ -73,7 +73,7 @@ fn a_file_must_be_roots_own() -> Result<()> {
     assert_contains(&fixture.refused(&[])?, &["larger than 64.0 MiB"]);
     // A signature is read as well.
     fs::write(&file, &bytes)?;
-    let signature = directory.join("labels.wasm.sigstore.json");
+    let signature = directory.join("pinned-gateway.wasm.sigstore.json");
     mkfifo(&signature, Mode::S_IRUSR)?;
     assert_contains(
         &fixture.refused(&[])?,
@@ -88,7 +88,7 @@ fn a_file_must_be_roots_own() -> Result<()> {
 /// A configuration that others can write does not choose what is fetched.
 #[test]
 fn only_what_root_wrote_is_fetched() -> Result<()> {
-    let (fixture, uri) = UriFixture::with_labels()?;
+    let (fixture, uri) = UriFixture::with_plugin()?;
     let file = fixture.node.root().join("etc/cni/net.d/50-named.conflist");
     fs::set_permissions(&file, Permissions::from_mode(0o666))?;
     let path = crate::text(&file)?;
@@ -106,16 +106,19 @@ fn only_what_root_wrote_is_fetched() -> Result<()> {
 
 #[test]
 fn a_uri_takes_no_others_name() -> Result<()> {
-    let (fixture, uri) = UriFixture::with_labels()?;
+    let (fixture, uri) = UriFixture::with_plugin()?;
     fixture.fetch(&[])?;
     // Another URI of a plugin with the same name.
-    let bytes = fs::read(component("labels"))?;
+    let bytes = fs::read(component("pinned-gateway"))?;
     fixture.web.put("/other.wasm", &other(&bytes));
     let second = fixture.web.url("/other.wasm");
     fixture.put_network(&second)?;
     for words in [&[][..], &["--update"]] {
         let said = fixture.refused(words)?;
-        assert_contains(&said, &["`labels` is installed already", &uri, "--name"]);
+        assert_contains(
+            &said,
+            &["`pinned-gateway` is installed already", &uri, "--name"],
+        );
     }
     for (name, why) in [
         ("bridge", "built into weir"),
@@ -124,23 +127,37 @@ fn a_uri_takes_no_others_name() -> Result<()> {
     ] {
         assert_contains(&fixture.refused(&["--name", name])?, &[why]);
     }
-    let fetched = fixture.fetch(&["--name", "labels-next"])?;
-    assert_eq!(fetched["name"], "labels-next");
-    assert_eq!(fixture.installed()?, ["labels", "labels-next"]);
+    let fetched = fixture.fetch(&["--name", "pinned-gateway-next"])?;
+    assert_eq!(fetched["name"], "pinned-gateway-next");
+    assert_eq!(
+        fixture.installed()?,
+        ["pinned-gateway", "pinned-gateway-next"]
+    );
     // It keeps that name.
-    assert_contains(&fixture.refused(&["--name", "x"])?, &["`labels-next`"]);
-    assert_eq!(fixture.fetch(&["--update"])?["name"], "labels-next");
+    assert_contains(
+        &fixture.refused(&["--name", "x"])?,
+        &["`pinned-gateway-next`"],
+    );
+    assert_eq!(fixture.fetch(&["--update"])?["name"], "pinned-gateway-next");
 
     // One that was added from a file is not replaced either, and one that is replaced by a file is the URI's no more.
-    let file = component("labels");
+    let file = component("pinned-gateway");
     let file = crate::text(&file)?;
-    fixture
-        .node
-        .weir(&["plugin", "add", file, "--name", "labels-next", "--replace"])?;
-    let said = fixture.refused(&["--name", "labels-next"])?;
+    fixture.node.weir(&[
+        "plugin",
+        "add",
+        file,
+        "--name",
+        "pinned-gateway-next",
+        "--replace",
+    ])?;
+    let said = fixture.refused(&["--name", "pinned-gateway-next"])?;
     assert_contains(
         &said,
-        &["`labels-next` is installed already", "by `weir plugin add`"],
+        &[
+            "`pinned-gateway-next` is installed already",
+            "by `weir plugin add`",
+        ],
     );
 
     // A component that calls itself as a built-in one.
@@ -161,10 +178,10 @@ fn another_tag_is_an_update() -> Result<()> {
     let fixture = UriFixture::create()?;
     let node = &fixture.node;
     let registry = node.inside(Registry::start)?;
-    let file = component("labels");
+    let file = component("pinned-gateway");
     let later = node.write("later.wasm", other(&fs::read(&file)?))?;
     let push = |file: &Path, tag: &str| {
-        let reference = registry.reference(&format!("plugins/labels:{tag}"));
+        let reference = registry.reference(&format!("plugins/pinned-gateway:{tag}"));
         node.weir(&["plugin", "push", text(file)?, &reference])?;
         Ok::<_, anyhow::Error>(format!("oci://{reference}"))
     };
@@ -199,7 +216,7 @@ fn another_tag_is_an_update() -> Result<()> {
 
 #[test]
 fn the_policy_decides_as_for_any_plugin() -> Result<()> {
-    let (fixture, _) = UriFixture::with_labels()?;
+    let (fixture, _) = UriFixture::with_plugin()?;
     let policy = |spec: serde_json::Value| -> Result<()> {
         let document =
             json!({ "apiVersion": "weir.dev/v1alpha1", "kind": "PluginPolicy", "spec": spec });
@@ -213,7 +230,7 @@ fn the_policy_decides_as_for_any_plugin() -> Result<()> {
     assert_contains(
         &said,
         &[
-            "is not installed as plugin `labels`",
+            "is not installed as plugin `pinned-gateway`",
             "not signed",
             "plugin-policy.yaml",
         ],
@@ -221,11 +238,11 @@ fn the_policy_decides_as_for_any_plugin() -> Result<()> {
     // It asked for a signature, too.
     assert_eq!(
         fixture.web.requested_paths(),
-        ["/labels.wasm", "/labels.wasm.sigstore.json"]
+        ["/pinned-gateway.wasm", "/pinned-gateway.wasm.sigstore.json"]
     );
     assert!(fixture.installed()?.is_empty());
 
-    let digest = weir_sandbox::digest(&fs::read(component("labels"))?).to_string();
+    let digest = weir_sandbox::digest(&fs::read(component("pinned-gateway"))?).to_string();
     let zero = format!("sha256:{}", "0".repeat(64));
     assert_contains(
         &fixture.refused(&["--digest", &zero])?,
@@ -247,9 +264,15 @@ fn the_policy_decides_as_for_any_plugin() -> Result<()> {
         &["stays as it is", "not signed"],
     );
     // A repair needs no new permission, but not even that brings back what is refused.
-    fs::write(fixture.node.installed("labels").join("code.cwasm"), "")?;
+    fs::write(
+        fixture.node.installed("pinned-gateway").join("code.cwasm"),
+        "",
+    )?;
     assert_eq!(fixture.fetch(&[])?["state"], "repaired");
-    fs::write(fixture.node.installed("labels").join("code.cwasm"), "")?;
+    fs::write(
+        fixture.node.installed("pinned-gateway").join("code.cwasm"),
+        "",
+    )?;
     policy(json!({ "refused": [{ "digest": digest, "reason": "it was broken" }] }))?;
     assert_contains(&fixture.refused(&[])?, &["it was broken"]);
     Ok(())
@@ -257,7 +280,7 @@ fn the_policy_decides_as_for_any_plugin() -> Result<()> {
 
 #[test]
 fn what_the_command_line_cannot_mean_is_refused() -> Result<()> {
-    let (fixture, _) = UriFixture::with_labels()?;
+    let (fixture, _) = UriFixture::with_plugin()?;
     assert_contains(
         &fixture.node.stderr(&["net", "fetch", "nowhere"], 1)?,
         &["no such network: `nowhere`", "podNetworks"],

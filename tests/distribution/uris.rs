@@ -28,27 +28,27 @@ impl UriFixture {
         })
     }
 
-    /// The same with `labels` on the server, and a network that names it by its URL, which is returned.
-    pub fn with_labels() -> Result<(Self, String)> {
+    /// The same with `pinned-gateway` on the server, and a network that names it by its URL, which is returned.
+    pub fn with_plugin() -> Result<(Self, String)> {
         let fixture = Self::create()?;
-        let uri = fixture.publish("labels")?;
+        let uri = fixture.publish("pinned-gateway")?;
         fixture.put_network(&uri)?;
         Ok((fixture, uri))
     }
 
     /// The same, with what the first fetch of it says.
     pub fn fetched() -> Result<(Self, String, Value)> {
-        let (fixture, uri) = Self::with_labels()?;
+        let (fixture, uri) = Self::with_plugin()?;
         let first = fixture.fetch(&[])?;
         fixture.web.requested_paths();
         Ok((fixture, uri, first))
     }
 
-    /// Puts a version of `labels` on the server: all do what the first does, and each has another digest.
+    /// Puts a version of `pinned-gateway` on the server: all do what the first does, and each has another digest.
     pub fn publish_version(&self, number: usize) -> Result<()> {
-        let first = fs::read(component("labels"))?;
+        let first = fs::read(component("pinned-gateway"))?;
         let version = (1..number).fold(first, |bytes, _| other(&bytes));
-        self.web.put("/labels.wasm", &version);
+        self.web.put("/pinned-gateway.wasm", &version);
         Ok(())
     }
 
@@ -73,7 +73,7 @@ impl UriFixture {
         all.get(0).cloned().context("one plugin")
     }
 
-    /// What an update to a version of `labels` prints.
+    /// What an update to a version of `pinned-gateway` prints.
     pub fn update_to(&self, number: usize) -> Result<Value> {
         self.publish_version(number)?;
         self.fetch(&["--update"])
@@ -98,7 +98,7 @@ impl UriFixture {
     fn grant(&self, fetched: &Value) -> Result<()> {
         let digest = fetched["digest"].as_str().context("a digest")?;
         self.node
-            .put_grant("labels.yaml", &granted("labels", digest)?)
+            .put_grant("pinned-gateway.yaml", &granted("pinned-gateway", digest)?)
     }
 
     fn attach(&self, command: &str, container: &Container, status: i32) -> Result<String> {
@@ -128,14 +128,14 @@ fn check_origin(node: &Node, fetched: &Value, uri: &str) -> Result<()> {
     let capabilities = "{ link: [{ namespace: host, kinds: [dummy], verbs: [update] }] }";
     let grant = Grant {
         capabilities,
-        ..Grant::nothing("labels")
+        ..Grant::nothing("pinned-gateway")
     };
     let digest = fetched["digest"].as_str().context("a digest")?;
-    node.put_grant("labels.yaml", &grant.document(digest))?;
+    node.put_grant("pinned-gateway.yaml", &grant.document(digest))?;
     let listed = node.json(&["grants", "list", "--host"], 0)?;
     let mut changers = listed.as_array().context("a list")?.iter();
-    let labels = changers.find(|one| one["plugin"] == "labels");
-    let origin = labels.context("the plugin")?["origin"].as_str();
+    let own = changers.find(|one| one["plugin"] == "pinned-gateway");
+    let origin = own.context("the plugin")?["origin"].as_str();
     let origin = origin.context("where it is from")?;
     // Of an artifact, its digest is known as well.
     let address = uri.rsplit("://").next().unwrap_or(uri);
@@ -147,19 +147,21 @@ fn check_origin(node: &Node, fetched: &Value, uri: &str) -> Result<()> {
 #[test]
 fn a_plugin_is_fetched_by_each_kind_of_uri_and_then_one_as_any_other() -> Result<()> {
     let fixture = UriFixture::create()?;
-    let bytes = fs::read(component("labels"))?;
-    fixture.web.put("/labels.wasm", &bytes);
-    fixture.node.write("usr/lib/weir/labels.wasm", &bytes)?;
+    let bytes = fs::read(component("pinned-gateway"))?;
+    fixture.web.put("/pinned-gateway.wasm", &bytes);
+    fixture
+        .node
+        .write("usr/lib/weir/pinned-gateway.wasm", &bytes)?;
     let registry = fixture.node.inside(Registry::start)?;
-    let reference = registry.reference("plugins/labels:1.2.0");
-    let file = component("labels");
+    let reference = registry.reference("plugins/pinned-gateway:1.2.0");
+    let file = component("pinned-gateway");
     fixture
         .node
         .weir(&["plugin", "push", text(&file)?, &reference])?;
 
     for uri in [
-        "file:///usr/lib/weir/labels.wasm".to_owned(),
-        fixture.web.url("/labels.wasm"),
+        "file:///usr/lib/weir/pinned-gateway.wasm".to_owned(),
+        fixture.web.url("/pinned-gateway.wasm"),
         format!("oci://{reference}"),
         format!("docker://{reference}"),
     ] {
@@ -176,14 +178,14 @@ fn a_plugin_is_fetched_by_each_kind_of_uri_and_then_one_as_any_other() -> Result
         fixture.node.exits(&["net", "gc", NETWORK], 0)?;
         fixture.node.exits(&["net", "status", NETWORK], 1)?;
         let fetched = fixture.fetch(&[])?;
-        assert_eq!(fetched["name"], "labels", "{fetched:#}");
+        assert_eq!(fetched["name"], "pinned-gateway", "{fetched:#}");
         assert_eq!(fetched["state"], "fetched");
         let asked = fixture.web.requested_paths().len() + usize::from(!uri.starts_with("http:"));
         assert!(asked > 0);
 
         // Default deny.
         let said = fixture.attach("add", &container, 1)?;
-        assert_contains(&said, &["202", "labels"]);
+        assert_contains(&said, &["202", "pinned-gateway"]);
         fixture.grant(&fetched)?;
         // What the first network of a node makes is there.
         fixture.attach("add", &container, 0)?;
@@ -211,8 +213,8 @@ fn a_plugin_is_fetched_by_each_kind_of_uri_and_then_one_as_any_other() -> Result
         let listed = fixture.node.exits(&["plugin", "list"], 0)?;
         assert_contains(&listed, &[&uri]);
         check_origin(&fixture.node, &fetched, &uri)?;
-        fixture.node.weir(&["plugin", "remove", "labels"])?;
-        fs::remove_file(fixture.node.grants().join("labels.yaml"))?;
+        fixture.node.weir(&["plugin", "remove", "pinned-gateway"])?;
+        fs::remove_file(fixture.node.grants().join("pinned-gateway.yaml"))?;
     }
     Ok(())
 }
@@ -251,7 +253,7 @@ fn an_ipam_plugin_is_fetched_as_well() -> Result<()> {
 #[test]
 fn a_network_of_weirs_configuration_names_it_by_aci() -> Result<()> {
     let fixture = UriFixture::create()?;
-    let uri = fixture.publish("labels")?;
+    let uri = fixture.publish("pinned-gateway")?;
     let networks = json!([{ "name": "kurma", "aci": uri, "containerInterface": "eth{n}" }]);
     let settings = json!({ "podNetworks": networks }).to_string();
     fixture.node.write("etc/weir/weir.json", settings)?;
@@ -261,9 +263,9 @@ fn a_network_of_weirs_configuration_names_it_by_aci() -> Result<()> {
     let said = fixture.node.stderr(&add, 1)?;
     assert_contains(&said, &[&uri, "`weir net fetch kurma`"]);
     let fetched = fixture.node.json(&["net", "fetch", "kurma"], 0)?;
-    assert_eq!(fetched[0]["name"], "labels");
+    assert_eq!(fetched[0]["name"], "pinned-gateway");
     let said = fixture.node.stderr(&add, 1)?;
-    assert_contains(&said, &["202", "`labels`"]);
+    assert_contains(&said, &["202", "`pinned-gateway`"]);
     Ok(())
 }
 
@@ -288,7 +290,7 @@ fn what_was_fetched_stays_until_it_is_updated() -> Result<()> {
     assert_eq!(fixture.fetch(&["--update"])?["state"], "kept");
 
     // What is away, or no plugin any more, leaves the one that is there.
-    fixture.web.put("/labels.wasm", b"<html>");
+    fixture.web.put("/pinned-gateway.wasm", b"<html>");
     let said = fixture.refused(&["--update"])?;
     assert_contains(
         &said,
@@ -299,7 +301,7 @@ fn what_was_fetched_stays_until_it_is_updated() -> Result<()> {
             "not a WebAssembly component",
         ],
     );
-    fixture.web.remove("/labels.wasm");
+    fixture.web.remove("/pinned-gateway.wasm");
     let said = fixture.refused(&["--update"])?;
     assert_contains(&said, &["stays as it is", "not there"]);
     assert_eq!(fixture.fetch(&[])?["digest"], updated["digest"]);
@@ -311,7 +313,7 @@ fn what_was_fetched_stays_until_it_is_updated() -> Result<()> {
 fn what_is_damaged_is_repaired_with_the_same_component() -> Result<()> {
     let (fixture, _, first) = UriFixture::fetched()?;
     let damage = |file: &str| -> Result<()> {
-        let file = fixture.node.installed("labels").join(file);
+        let file = fixture.node.installed("pinned-gateway").join(file);
         let mut bytes = fs::read(&file)?;
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
@@ -340,7 +342,7 @@ fn what_is_damaged_is_repaired_with_the_same_component() -> Result<()> {
 /// The networks of one node, some of whose plugins are away.
 #[test]
 fn one_that_fails_does_not_hold_up_the_others() -> Result<()> {
-    let (fixture, uri) = UriFixture::with_labels()?;
+    let (fixture, uri) = UriFixture::with_plugin()?;
     let missing = fixture.web.url("/missing.wasm");
     let delegate = json!({ "type": "weir", "name": "pods", "delegates": [{ "type": missing }] });
     fixture.node.put_network("00-weir.conf", &delegate)?;
@@ -352,6 +354,6 @@ fn one_that_fails_does_not_hold_up_the_others() -> Result<()> {
     assert_contains(&said, &["network `pods`", &missing, "not there", "1 of 2"]);
     let fetched: Value = serde_json::from_slice(&output.stdout)?;
     assert_eq!(fetched[0]["uri"], uri);
-    assert_eq!(fixture.installed()?, ["labels"]);
+    assert_eq!(fixture.installed()?, ["pinned-gateway"]);
     Ok(())
 }

@@ -11,10 +11,10 @@ use weir_kit::{Container, Node, assert_contains, component};
 use crate::text;
 use crate::uris::UriFixture;
 
-/// The digests under which `labels` ran this command, as the audit log has them.
+/// The digests under which `pinned-gateway` ran this command, as the audit log has them.
 fn ran(node: &Node, command: &str) -> Vec<String> {
     let records = node.audit().into_iter();
-    let own = records.filter(|r| r["plugin"] == "labels" && r["command"] == command);
+    let own = records.filter(|r| r["plugin"] == "pinned-gateway" && r["command"] == command);
     let mut digests: Vec<String> = own
         .filter_map(|record| Some(record["digest"].as_str()?.to_owned()))
         .collect();
@@ -22,10 +22,14 @@ fn ran(node: &Node, command: &str) -> Vec<String> {
     digests
 }
 
-/// A grant of `labels` for one version, in a file of its own.
+/// A grant of `pinned-gateway` for one version, in a file of its own.
 fn grant(node: &Node, file: &str, fetched: &Value) -> Result<String> {
     let digest = fetched["digest"].as_str().context("a digest")?;
-    let grant = granted("labels", digest)?.replacen("name: labels", &format!("name: {file}"), 1);
+    let grant = granted("pinned-gateway", digest)?.replacen(
+        "name: pinned-gateway",
+        &format!("name: {file}"),
+        1,
+    );
     node.put_grant(format!("{file}.yaml"), &grant)?;
     Ok(digest.to_owned())
 }
@@ -51,11 +55,11 @@ fn kept(node: &Node) -> usize {
     fs::read_dir(kept).map_or(0, Iterator::count)
 }
 
-/// The line of `labels` in `weir plugin list`, which ends with this status.
-fn labels(node: &Node, status: i32) -> Result<Value> {
+/// The line of `pinned-gateway` in `weir plugin list`, which ends with this status.
+fn listed(node: &Node, status: i32) -> Result<Value> {
     let listed = node.json(&["plugin", "list"], status)?;
     let mut lines = listed.as_array().context("a list")?.iter();
-    let line = lines.find(|line| line["name"] == "labels");
+    let line = lines.find(|line| line["name"] == "pinned-gateway");
     line.cloned().context("a line of it")
 }
 
@@ -65,7 +69,7 @@ fn check_listed(
     (old, old_file): (&str, &str),
     (new, new_file): (&str, &str),
 ) -> Result<()> {
-    let labels = labels(node, 0)?;
+    let line = listed(node, 0)?;
     let named = |line: &Value, file: &str| {
         let grants = line["grants"].as_array().context("its grants")?;
         let [grant] = &grants[..] else {
@@ -78,10 +82,10 @@ fn check_listed(
         );
         Ok(())
     };
-    assert_eq!(labels["digest"], new);
-    named(&labels, &format!("{new_file}.yaml"))?;
-    let kept = labels["kept"].as_array().context("kept versions")?;
-    assert_eq!(kept.len(), 1, "{labels:#}");
+    assert_eq!(line["digest"], new);
+    named(&line, &format!("{new_file}.yaml"))?;
+    let kept = line["kept"].as_array().context("kept versions")?;
+    assert_eq!(kept.len(), 1, "{line:#}");
     assert_eq!(
         (&kept[0]["digest"], &kept[0]["attachments"]),
         (&json!(old), &json!(1))
@@ -135,17 +139,17 @@ fn a_version_that_is_installed_again_is_not_listed_as_kept() -> Result<()> {
     let (fixture, old, _container) = attached_under("old")?;
     let node = &fixture.node;
     let new = fixture.update_to(2)?["digest"].clone();
-    let line = labels(node, 0)?;
+    let line = listed(node, 0)?;
     assert_eq!(
         (&line["digest"], &line["kept"][0]["digest"]),
         (&new, &json!(old))
     );
     // To those who ask which grants there are, it is one for a kept version, and nothing to fix.
-    let grants = node.json(&["grants", "list", "--plugin", "labels"], 0)?;
+    let grants = node.json(&["grants", "list", "--plugin", "pinned-gateway"], 0)?;
     assert_eq!(grants[0]["state"], "for-kept-version", "{grants:#}");
     fixture.publish_version(1)?;
     fixture.fetch(&["--update", "--allow-downgrade"])?;
-    let line = labels(node, 0)?;
+    let line = listed(node, 0)?;
     assert_eq!(line["digest"], old);
     assert_eq!(line["kept"], Value::Null, "{line:#}");
     assert_eq!(line["grants"][0]["state"], "in-force", "{line:#}");
@@ -160,7 +164,7 @@ fn a_grant_is_listed_with_its_state() -> Result<()> {
     let other = format!("sha256:{}", "0".repeat(64));
     grant(node, "other", &json!({ "digest": other }))?;
     let states = |line: &Value| [0, 1].map(|at| line["grants"][at]["state"].clone());
-    let line = labels(node, 0)?;
+    let line = listed(node, 0)?;
     assert_eq!(states(&line), ["other-digest", "in-force"], "{line:#}");
     let because = line["grants"][0]["because"].as_str().unwrap_or_default();
     assert_contains(because, &[&other, &digest]);
@@ -169,7 +173,7 @@ fn a_grant_is_listed_with_its_state() -> Result<()> {
     assert_contains(&text, &["built in   sha256:", "grant      shipped\n"]);
 
     node.put_grant("bad.yaml", "not a grant")?;
-    let line = labels(node, 3)?;
+    let line = listed(node, 3)?;
     assert_eq!(states(&line), ["other-digest", "stopped"], "{line:#}");
     Ok(())
 }
@@ -185,7 +189,7 @@ fn a_damaged_kept_version_is_named() -> Result<()> {
     for file in ["manifest.json", "code.cwasm"] {
         let whole = fs::read(version.join(file))?;
         fs::remove_file(version.join(file))?;
-        let line = labels(node, 3)?;
+        let line = listed(node, 3)?;
         let netns = container.netns();
         let said = node.stderr(&["net", "check", "named", text(&netns)?], 1)?;
         for error in [
@@ -198,7 +202,7 @@ fn a_damaged_kept_version_is_named() -> Result<()> {
         fs::write(version.join(file), whole)?;
     }
     attach(node, "check", &container, 0)?;
-    let removed = node.json(&["plugin", "remove", "labels"], 0)?;
+    let removed = node.json(&["plugin", "remove", "pinned-gateway"], 0)?;
     assert_eq!(removed["attachments"], 1);
     Ok(())
 }
@@ -220,7 +224,7 @@ fn a_fetch_names_the_networks_that_no_grant_covers() -> Result<()> {
     assert_eq!(updated["not_covered"], json!(["named"]), "{updated:#}");
     node.put_grant("bad.yaml", "not a grant")?;
     let text = node.exits(&["net", "fetch", "named"], 0)?;
-    assert_contains(&text, &["kept plugin labels", "bad.yaml"]);
+    assert_contains(&text, &["kept plugin pinned-gateway", "bad.yaml"]);
     let kept = fixture.fetch(&[])?;
     assert_contains(kept["error"].as_str().unwrap_or_default(), &["bad.yaml"]);
     assert_eq!(kept["not_covered"], json!(["named"]));
@@ -242,7 +246,7 @@ fn a_kept_version_runs_under_a_grant_of_its_own_alone() -> Result<()> {
 /// An update needs room for both versions. Without it the old one stays, whole and in use, and nothing else.
 #[test]
 fn an_update_on_a_full_disk_leaves_the_old_version() -> Result<()> {
-    let (fixture, _) = UriFixture::with_labels()?;
+    let (fixture, _) = UriFixture::with_plugin()?;
     let node = &fixture.node;
     let plugins = node.root().join("var/lib/weir/plugins");
     on_small_disk(plugins.clone(), "size=8m,mode=755", || {
@@ -262,7 +266,7 @@ fn an_update_on_a_full_disk_leaves_the_old_version() -> Result<()> {
         let left = fs::read_dir(&plugins)?.map(|entry| Ok(entry?.file_name()));
         let mut left = left.collect::<Result<Vec<_>>>()?;
         left.sort();
-        assert_eq!(left, [".attached", ".key", "labels"]);
+        assert_eq!(left, [".attached", ".key", "pinned-gateway"]);
         Ok(())
     })
 }

@@ -150,10 +150,10 @@ impl Server {
         self.seen.lock().expect("not poisoned").clone()
     }
 
-    /// The paths of the requests, without `/v2/plugins/labels/`.
+    /// The paths of the requests, without `/v2/plugins/NAME/`.
     pub fn paths(&self) -> Vec<String> {
         let seen = self.seen().into_iter();
-        seen.map(|seen| seen.path.replace("/v2/plugins/labels/", ""))
+        seen.map(|seen| in_repository(&seen.path).to_owned())
             .collect()
     }
 }
@@ -167,6 +167,14 @@ impl Drop for Server {
             let _ = thread.join();
         }
     }
+}
+
+/// What follows the name of a repository in a path of a registry; the whole path of any other.
+fn in_repository(path: &str) -> &str {
+    let within = path.strip_prefix("/v2/plugins/");
+    within
+        .and_then(|within| within.split_once('/'))
+        .map_or(path, |(_, rest)| rest)
 }
 
 fn read(stream: &TcpStream) -> Option<Seen> {
