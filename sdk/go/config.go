@@ -72,9 +72,9 @@ func (reader *reader) read(at place, value any, into reflect.Value) error {
 	}
 	switch target := into.Addr().Interface().(type) {
 	case *netip.Addr:
-		return readText(at, value, target, "an IP address")
+		return readAddr(at, value, target)
 	case *netip.Prefix:
-		return readText(at, value, target, "an address with the length of its prefix, such as `10.1.0.0/24`")
+		return readPrefix(at, value, target)
 	case encoding.TextUnmarshaler:
 		return readText(at, value, target, "")
 	}
@@ -143,9 +143,6 @@ func readText(at place, value any, into encoding.TextUnmarshaler, what string) e
 		return nil
 	}
 	err := into.UnmarshalText([]byte(text))
-	if address, is := into.(*netip.Addr); is && address.Zone() != "" {
-		return expected(at, what+" without a zone", value)
-	}
 	if err != nil && what == "" {
 		what = "another value: " + err.Error()
 	}

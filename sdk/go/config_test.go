@@ -30,7 +30,8 @@ func read(text string) (config, []string, error) {
 func TestAConfigurationIsRead(t *testing.T) {
 	found, unknown, err := read(`{"cniVersion": "1.0.0", "name": "n", "type": "t", "bridge": "br\u00e4\n", "isgateway": true, "mtu": null,
 		"offset": -3, "gateway": "10.0.0.1", "trunk": [{"id": 7}], "ipam": {"type": "x", "subnet": "10.0.0.0/24"},
-		"routes": [{"dst": "10.1.0.0/16", "gw": "", "mtu": 1400}], "args": {"cni": {"x": 1}}, "_why": 1, "example.org/x": [{}]}`)
+		"routes": [{"dst": "10.1.0.0/16", "gw": "", "mtu": 1400}, {"dst": "0.0.0.0/0", "gw": "::ffff:10.1.0.1"}],
+		"args": {"cni": {"x": 1}}, "_why": 1, "example.org/x": [{}]}`)
 	if err != nil || len(unknown) > 0 {
 		t.Fatal(err, unknown)
 	}
@@ -42,6 +43,9 @@ func TestAConfigurationIsRead(t *testing.T) {
 	}
 	if route := found.Routes[0]; route.Dst.String() != "10.1.0.0/16" || route.GW.IsValid() || *route.MTU != 1400 {
 		t.Errorf("%+v", route)
+	}
+	if gateway := found.Routes[1].GW; gateway != netip.MustParseAddr("10.1.0.1") {
+		t.Error(gateway)
 	}
 }
 
@@ -57,7 +61,12 @@ func TestAWrongTypeIsNamedWithItsPlaceAndWhatIsExpected(t *testing.T) {
 		`{"trunk": {"id": 1}}`:                 `trunk: expected a list, found {"id":1}`,
 		`{"gateway": "10.0.0"}`:                `gateway: expected an IP address, found "10.0.0"`,
 		`{"gateway": "fe80::1%eth0"}`:          `gateway: expected an IP address without a zone, found "fe80::1%eth0"`,
-		`{"routes": [{"dst": "10.0.0.1"}]}`:    "routes[0].dst: expected an address with the length of its prefix, such as `10.1.0.0/24`, found \"10.0.0.1\"",
+		`{"routes": [{"dst": "10.0.0.0"}]}`:    "routes[0].dst: expected a prefix length after the address, such as `10.0.0.0/24`, found \"10.0.0.0\"",
+		`{"routes": [{"dst": "fd00::"}]}`:      "routes[0].dst: expected a prefix length after the address, such as `fd00::/64`, found \"fd00::\"",
+		`{"routes": [{"dst": "10.0.0.0/33"}]}`: `routes[0].dst: expected a prefix length from 0 to 32 after the address, found "10.0.0.0/33"`,
+		`{"routes": [{"dst": "fd00::/"}]}`:     `routes[0].dst: expected a prefix length from 0 to 128 after the address, found "fd00::/"`,
+		`{"routes": [{"dst": "10.0.0/8"}]}`:    "routes[0].dst: expected an IP address with a prefix length, such as `10.1.0.5/16`, found \"10.0.0/8\"",
+		`{"routes": [{"dst": 10}]}`:            `routes[0].dst: expected a string, found 10`,
 		`{"ipam": {"type": 5}}`:                `ipam.type: expected a string, found 5`,
 		`[1]`:                                  `configuration: expected an object, found [1]`,
 	} {
