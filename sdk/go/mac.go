@@ -38,8 +38,12 @@ func ParseMAC(text string) (MAC, error) {
 
 // RequestedMAC returns the MAC that an attachment asks for: of runtimeConfig, else of args.cni, else of CNI_ARGS; nil for none.
 //
-// Errors: code 7 for a key that is not a MAC that an interface can have, code 4 for such a one of CNI_ARGS.
+// Errors: code 7 for a key that is not a MAC that an interface can have; code 4 for such a one of CNI_ARGS, and for unknown arguments
+// there, as [Args.CheckKnown] has it.
 func (request *Request[C]) RequestedMAC(runtimeConfig MACKey, args CNIArgs) (MAC, error) {
+	if err := request.Args.CheckKnown(); err != nil {
+		return nil, err
+	}
 	for _, each := range []struct {
 		key, text string
 		code      uint32

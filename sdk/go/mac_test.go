@@ -34,11 +34,13 @@ func TestTheRuntimeIsAskedForAMACFirstAndCNIArgsLast(t *testing.T) {
 	if _, err := request.RequestedMAC(key("0x"), CNIArgs{}); CodeOf(err) != CodeInvalidConfig {
 		t.Error(err)
 	}
-	request.Args["MAC"] = "nonsense"
-	if _, err := request.RequestedMAC(MACKey{}, CNIArgs{}); CodeOf(err) != CodeInvalidEnvironment {
-		t.Error(err)
+	for _, args := range []Args{{"MAC": "nonsense"}, {"MAC": "01:00:00:00:00:01"}, {"NONE": "1"}} {
+		request.Args = args
+		if _, err := request.RequestedMAC(MACKey{}, CNIArgs{}); CodeOf(err) != CodeInvalidEnvironment {
+			t.Errorf("%v: found %v", args, err)
+		}
 	}
-	delete(request.Args, "MAC")
+	request.Args = nil
 	if mac, err := request.RequestedMAC(MACKey{}, CNIArgs{}); mac != nil || err != nil {
 		t.Error(mac, err)
 	}

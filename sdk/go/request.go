@@ -23,7 +23,7 @@ type Request[C any] struct {
 	KnownAs string
 
 	// CNI_ARGS.
-	Args map[string]string
+	Args Args
 
 	// The plugin's configuration.
 	Config C
@@ -108,7 +108,7 @@ func InterfaceOf(of link.Link, sandbox string) Interface {
 }
 
 func makeRequest[C any](raw contract.Request, config C) *Request[C] {
-	args := make(map[string]string, len(raw.Args))
+	args := make(Args, len(raw.Args))
 	for _, pair := range raw.Args {
 		args[pair[0]] = pair[1]
 	}

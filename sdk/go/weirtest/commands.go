@@ -26,7 +26,7 @@ type Invocation struct {
 	KnownAs string
 
 	// CNI_ARGS.
-	Args map[string]string
+	Args weir.Args
 
 	// The result of the plugin before this one for ADD, of the whole list for CHECK and DEL; nil for none.
 	Previous *weir.Result
