@@ -97,43 +97,39 @@ var attachment = weirtest.Attachment(`{"type": "attaching", "ipam": {"type": "ho
 func TestAMainPluginLeavesOutWhatAllHaveInCommon(t *testing.T) {
 	host := weirtest.New(t)
 	host.Assign("10.1.0.2/24", "10.1.0.1")
-	result, err := weirtest.Add(host, attaching, attachment)
-	if err != nil || *result.IPs[0].Interface != iface.ContainerInterface {
-		t.Fatal(result, err)
-	}
-	attached := attachment.After(result)
-	if err := weirtest.Check(host, attaching, attached); err != nil {
-		t.Error(err)
+	result, attached := weirtest.Attach(host, attaching, attachment)
+	weirtest.OnlyInterface(t, result)
+	if *result.IPs[0].Interface != iface.ContainerInterface {
+		t.Errorf("%+v", result)
 	}
 	host.RenameLink(weir.Container, "eth0", "wan0")
 	if err := weirtest.Check(host, attaching, attached); weir.CodeOf(err) != weir.CodeNotAsAttached {
 		t.Error(err)
 	}
-	for range 2 {
-		if err := weirtest.Del(host, attaching, attached); err != nil {
-			t.Error(err)
-		}
-	}
-	if names := host.LinkNames(weir.Container); len(names) != 1 {
-		t.Errorf("%q", names)
-	}
+	host.RenameLink(weir.Container, "wan0", "eth0")
+	weirtest.AssertDetaches(host, attaching, attached)
+}
+
+func TestWithoutAContainerTheAddressesAreReleased(t *testing.T) {
+	host := weirtest.New(t)
+	host.Assign("10.1.0.2/24", "10.1.0.1")
+	_, attached := weirtest.Attach(host, attaching, attachment)
+	weirtest.AssertReleasesAlone(host, attaching, attached)
 }
 
 func TestTheAddressesAreReleasedAfterAFailedADD(t *testing.T) {
-	host := weirtest.New(t)
-	host.Assign("10.1.0.2/24", "10.1.0.1")
-	host.FailNext("address.add", weir.Exhausted)
-	if _, err := weirtest.Add(host, attaching, attachment); weir.CodeOf(err) != weir.CodeExhausted {
-		t.Error(err)
+	newHost := func() *weirtest.Host {
+		host := weirtest.New(t)
+		host.Assign("10.1.0.2/24", "10.1.0.1", "0.0.0.0/0")
+		return host
 	}
-	if last := host.Calls[len(host.Calls)-1]; last != "ipam.del" || len(host.LinkNames(weir.Container)) != 1 {
-		t.Errorf("%q", host.Calls)
-	}
-	host.ForgetCalls()
-	host.FailNext("ipam.add", weir.Exhausted)
-	if _, err := weirtest.Add(host, attaching, attachment); err == nil || host.Called("ipam.del") {
-		t.Error(err, host.Calls)
-	}
+	functions := []string{"link.create", "ipam.add", "address.add", "route.add"}
+	weirtest.EachFailing(newHost, attaching, attachment, functions, func(host *weirtest.Host, function string) {
+		isAssigned := slices.Contains(host.Changes(), "ipam.add")
+		if host.Called("ipam.del") != isAssigned || len(host.LinkNames(weir.Container)) != 1 {
+			t.Errorf("%s: %q", function, host.Calls)
+		}
+	})
 }
 
 func TestAMainPluginNeedsAnIPAMPlugin(t *testing.T) {

@@ -73,16 +73,10 @@ func attachment(keys string) weirtest.Invocation {
 func TestAnInterfaceOverAMasterIsAttached(t *testing.T) {
 	host := node(t)
 	invocation := attachment(`, "master": "eth1", "mtu": 1400, "dns": {"domain": "example.com"}`)
-	result, err := weirtest.Add(host, macvlan, invocation)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made := result.Interfaces[0]
-	if made.Sandbox != weirtest.Sandbox || *made.MTU != 1400 || len(result.IPs) != 2 || result.DNS.Domain != "example.com" {
+	result, attached := weirtest.Attach(host, macvlan, invocation)
+	made := weirtest.OnlyInterface(t, result)
+	if *made.MTU != 1400 || len(result.IPs) != 2 || result.DNS.Domain != "example.com" {
 		t.Errorf("%+v", result)
-	}
-	if err := weirtest.Check(host, macvlan, invocation.After(result)); err != nil {
-		t.Error(err)
 	}
 	if !slices.Contains(host.Changes(), "sysctl.write container net.ipv4.conf.eth0.arp_notify 1") {
 		t.Errorf("%q", host.Changes())
@@ -93,21 +87,18 @@ func TestAnInterfaceOverAMasterIsAttached(t *testing.T) {
 		}
 	}
 	other := attachment(`, "master": "eth2"`).After(result)
-	err = weirtest.Check(host, macvlan, other)
+	err := weirtest.Check(host, macvlan, other)
 	if weir.CodeOf(err) != weir.CodeNotAsAttached || !strings.Contains(err.Error(), "not over master `eth2`") {
 		t.Error(err)
 	}
-	if err := weirtest.Del(host, macvlan, invocation.After(result)); err != nil || len(host.LinkNames(weir.Container)) != 1 {
-		t.Error(err, host.LinkNames(weir.Container))
-	}
+	weirtest.AssertDetaches(host, macvlan, attached)
 }
 
 func TestAnMTUAboveTheMastersIsRefused(t *testing.T) {
 	host := node(t)
-	_, err := weirtest.Add(host, macvlan, attachment(`, "master": "eth1", "mtu": 1501`))
-	if weir.CodeOf(err) != weir.CodeInvalidConfig || len(host.Changes()) > 0 {
-		t.Error(err, host.Changes())
-	}
+	large := attachment(`, "master": "eth1", "mtu": 1501`)
+	const message = "mtu: expected 0 to 1500, the MTU of master `eth1`, found 1501"
+	weirtest.AssertRefuses(host, macvlan, large, weir.CodeInvalidConfig, message)
 }
 
 func TestAnAddressThatIsInUseFailsADD(t *testing.T) {

@@ -57,9 +57,10 @@ func (host *Host) LinkNames(namespace weir.Namespace) (names []string) {
 	return names
 }
 
-// Assign has the IPAM plugin assign an address with each ADD, beside those of earlier calls of Assign: with its prefix length, and
-// with its gateway, which is empty for none. It panics for text that is not an address.
-func (host *Host) Assign(address, gateway string) {
+// Assign has the IPAM plugin assign an address with each ADD, beside those of earlier calls of Assign: with its prefix length, with its
+// gateway, which is empty for none, and with routes by their destination, over the gateway of their family. It panics for text that is
+// not an address.
+func (host *Host) Assign(address, gateway string, routes ...string) {
 	ip := weir.IP{Address: netip.MustParsePrefix(address)}
 	if gateway != "" {
 		ip.Gateway = netip.MustParseAddr(gateway)
@@ -70,6 +71,9 @@ func (host *Host) Assign(address, gateway string) {
 			result, err = earlier()
 		}
 		result.IPs = append(result.IPs, ip)
+		for _, to := range routes {
+			result.Routes = append(result.Routes, weir.Route{Dst: netip.MustParsePrefix(to)})
+		}
 		return result, err
 	}
 }

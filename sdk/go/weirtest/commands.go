@@ -51,7 +51,8 @@ func (invocation Invocation) knownAs() string {
 }
 
 // Add runs ADD. Where it fails, what it created is removed and what it changed in the container is put back, as weir does, and DEL of
-// the IPAM plugin is run if its ADD was. Errors: the plugin's, as weir reports them; code 8 after [Host.RemoveContainer].
+// the IPAM plugin is run if its ADD was. Errors: the plugin's, as weir reports them; code 999 for a result that weir refuses; code 8 after
+// [Host.RemoveContainer].
 func Add[C any](host *Host, plugin weir.Plugin[C], invocation Invocation) (weir.Result, error) {
 	request, err := host.begin(invocation, true)
 	if err != nil {
@@ -60,6 +61,9 @@ func Add[C any](host *Host, plugin weir.Plugin[C], invocation Invocation) (weir.
 	before, assigned := host.machine.clone(), host.assigned()
 	result, err := plugin.Commands().Add(request)
 	host.end()
+	if err == nil {
+		err = checkResult(result)
+	}
 	if err == nil {
 		return result, nil
 	}

@@ -26,6 +26,8 @@
 //	ipam              what [Host.Assign] and [Host.AnswerIPAM] say
 //	log               lines, in [Host.Log]
 //
+// [Attach], [AssertDetaches], [AssertRefuses], [AssertReleasesAlone] and [EachFailing] are what the tests of many plugins have in common.
+//
 // Every other function fails with [weir.Unsupported] and its name. There are no grants and no limits: `weir plugin test` has them, and
 // the real kernel.
 //

@@ -20,24 +20,13 @@ func host(t *testing.T) *weirtest.Host {
 
 func TestThePairIsThereUntilDEL(t *testing.T) {
 	host := host(t)
-	result, err := weirtest.Add(host, plugin, attachment)
-	if err != nil {
-		t.Fatal(err)
-	}
-	attached := attachment.After(result)
-	if err := weirtest.Check(host, plugin, attached); err != nil {
-		t.Error(err)
-	}
+	_, attached := weirtest.Attach(host, plugin, attachment)
 	if names := host.LinkNames(weir.Container); !slices.Equal(names, []string{"lo", "eth0"}) {
 		t.Errorf("the container has %q", names)
 	}
-	for range 2 {
-		if err := weirtest.Del(host, plugin, attached); err != nil {
-			t.Error(err)
-		}
-		if names := host.LinkNames(weir.Host); !slices.Equal(names, []string{"lo"}) {
-			t.Errorf("the host has %q", names)
-		}
+	weirtest.AssertDetaches(host, plugin, attached)
+	if names := host.LinkNames(weir.Host); !slices.Equal(names, []string{"lo"}) {
+		t.Errorf("the host has %q", names)
 	}
 	if err := weirtest.Check(host, plugin, attached); weir.CodeOf(err) != weir.CodeNotAsAttached {
 		t.Errorf("found %v", err)
