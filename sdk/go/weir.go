@@ -22,8 +22,8 @@
 // what was being done.
 //
 // What plugins share is in packages too: ipam makes a main plugin, iface the container's interface, veth and lower two kinds of it,
-// masquerade is the key `ipMasq`, leases keeps the addresses of an IPAM plugin, owner marks what belongs to an attachment, and weirtest
-// runs whole commands on a fake host in unit tests.
+// masquerade is the key `ipMasq`, ranges reads the ranges of an IPAM plugin and leases keeps its addresses, owner marks what belongs to an
+// attachment, and weirtest runs whole commands on a fake host in unit tests.
 //
 // There are no files, no sockets and no environment, and a plugin cannot sleep.
 package weir
