@@ -1,179 +1,123 @@
-// Package leases has what IPAM plugins share: which addresses of a network are in use, and by which attachment.
+// Package leases has what IPAM plugins (CNI section 4) share: which addresses of a network are in use, and by which attachment.
 //
-// They are kept in a store in the format of the reference plugin host-local: a key for each address, whose value is the container id,
-// a carriage return, a line feed and the interface's name. Any other key is the plugin's own.
+// They are kept in a store in the format of the reference plugin host-local, so that a network can change from one IPAM plugin to
+// another with its containers running. For each address in use the store has a key of its name (10.1.0.5, fd00::5), whose value is the
+// container id, a carriage return, a line feed and the interface's name. A value of old versions is the container id alone. Any other
+// key is the plugin's own.
+//
+// A plugin's own is the order in which it tries the addresses of a range set:
+//
+//	sets, err := ranges.Read("ipam.ranges", request.Config.IPAM.Ranges)
+//	…
+//	pool, err := leases.Open(store.LocationPrivate{}, store.AccessWrite)
+//	…
+//	holder, err := leases.HolderOf(pool, request)
+//	…
+//	for _, set := range sets {
+//		lease, err := holder.Claim(set, set.After(netip.Addr{}))
+//		…
+//		result.IPs = append(result.IPs, lease.IP())
+//	}
+//	return result, pool.Commit()
+//
+// [Release], [Check] and [Retain] are DEL, CHECK and GC, and [Pool.CheckFree] is STATUS.
 package leases
 
 import (
 	"net/netip"
-	"slices"
+	"strings"
 
 	"weir.dev/weir"
+	"weir.dev/weir/ranges"
 	"weir.dev/weir/store"
 )
 
 // The error codes of a pool, those of host-local.
 const (
+	// A range set has no free address.
 	CodeNoAddress = 110
+
+	// The container's interface has an address of the range set already.
 	CodeDuplicate = 112
-	CodeNoLease   = 113
+
+	// CHECK: the container's interface has no address, or not the one of the result of ADD.
+	CodeNoLease = 113
 )
 
-// Pool is a store with leases, open and locked.
+// Pool has the leases of a network. Its functions fail with the errors of the store besides their own.
 type Pool struct {
-	*store.Transaction
+	// The store, open and locked, for what a plugin keeps there besides.
+	Store *store.Transaction
 }
 
-// Open opens the leases of the network.
+// Open opens the leases of the network. Errors: those of [store.Open].
 func Open(location store.Location, access store.Access) (Pool, error) {
 	transaction, err := store.Open(location, access)
 	return Pool{transaction}, err
 }
 
-// holder is the value of an attachment's leases.
-func holder(containerID, ifname string) []byte {
-	return []byte(containerID + "\r\n" + ifname)
+// Commit keeps what was claimed.
+func (pool Pool) Commit() error {
+	return pool.Store.Commit()
 }
 
-// Held returns the addresses that an attachment has.
-func Held[C any](pool Pool, request *weir.Request[C]) ([]netip.Addr, error) {
-	keys, err := pool.Find(holder(request.ContainerID, request.Ifname))
-	return addresses(keys), err
+// addressOf returns the address whose lease this is the key of, and whether it is one.
+func addressOf(key string) (netip.Addr, bool) {
+	address, err := netip.ParseAddr(key)
+	return address, err == nil
 }
 
 // addresses returns the addresses among keys.
 func addresses(keys []string) (all []netip.Addr) {
 	for _, key := range keys {
-		if address, err := netip.ParseAddr(key); err == nil {
+		if address, is := addressOf(key); is {
 			all = append(all, address)
 		}
 	}
 	return all
 }
 
-// Claim leases the first of these addresses that is free, out of a subnet in which the attachment must have none. Commit keeps it.
-//
-// Errors: [CodeNoAddress] if none is free, [CodeDuplicate].
-func Claim[C any](
-	pool Pool, request *weir.Request[C], subnet netip.Prefix, candidates func(yield func(netip.Addr) bool),
-) (netip.Addr, error) {
-	held, err := Held(pool, request)
-	if err != nil {
-		return netip.Addr{}, err
-	}
-	if has := slices.IndexFunc(held, subnet.Contains); has >= 0 {
-		const message = "%v is allocated to interface `%s` of container `%s` already"
-		return netip.Addr{}, weir.Fail(CodeDuplicate, message, held[has], request.Ifname, request.ContainerID)
-	}
-	var claimed *string
-	claim := func(keys []string) (err error) {
-		claimed, err = pool.Transaction.Claim(keys, holder(request.ContainerID, request.Ifname))
-		return err
-	}
-	if err := inChunks(candidates, claim, func() bool { return claimed != nil }); err != nil {
-		return netip.Addr{}, err
-	}
-	if claimed == nil {
-		return netip.Addr{}, weir.Fail(CodeNoAddress, "no IP addresses available in %v", subnet)
-	}
-	return netip.ParseAddr(*claimed)
+// owner is an interface of a container.
+type owner struct {
+	containerID, ifname string
 }
 
-// inChunks tries few addresses at first, since the first is nearly always free, then more and more, since each time is a call.
-func inChunks(candidates func(yield func(netip.Addr) bool), try func([]string) error, isDone func() bool) (err error) {
-	const first, most = 16, 8192
-	length := first
-	var keys []string
-	for candidate := range candidates {
-		keys = append(keys, candidate.String())
-		if len(keys) < length {
-			continue
-		}
-		if err = try(keys); err != nil || isDone() {
-			return err
-		}
-		keys, length = keys[:0], min(length*8, most)
-	}
-	if len(keys) > 0 {
-		err = try(keys)
-	}
-	return err
+func ownerOf(containerID, ifname string) owner {
+	return owner{strings.TrimSpace(containerID), ifname}
 }
 
-// Release releases all addresses of an attachment, for DEL.
-func Release[C any](pool Pool, request *weir.Request[C]) error {
-	keys, err := pool.Find(holder(request.ContainerID, request.Ifname))
+// value is what its leases hold.
+func (owner owner) value() string {
+	return owner.containerID + "\r\n" + owner.ifname
+}
+
+// oldValue is what leases of old versions hold, whichever the interface.
+func (owner owner) oldValue() string {
+	return owner.containerID
+}
+
+func (owner owner) String() string {
+	return "interface `" + owner.ifname + "` of container `" + owner.containerID + "`"
+}
+
+// CheckFree fails when one of the range sets has no free address, for STATUS. Errors: [weir.CodeNotAvailable].
+func (pool Pool) CheckFree(sets ranges.Sets) error {
+	keys, err := pool.Store.Keys()
 	if err != nil {
 		return err
 	}
-	return pool.release(keys)
-}
-
-func (pool Pool) release(keys []string) error {
-	for _, key := range keys {
-		if err := pool.Delete(key); err != nil && !weir.IsGone(err) {
-			return err
-		}
+	isTaken := make(map[netip.Addr]bool, len(keys))
+	for _, address := range addresses(keys) {
+		isTaken[address] = true
 	}
-	return pool.Commit()
-}
-
-// Check fails unless an attachment has leases, and one for each address of the result of ADD. Errors: [CodeNoLease].
-func Check[C any](pool Pool, request *weir.Request[C]) error {
-	added, err := request.Added()
-	if err != nil {
-		return err
-	}
-	held, err := Held(pool, request)
-	if err != nil {
-		return err
-	}
-	if len(held) == 0 {
-		return weir.Fail(CodeNoLease, "no address is allocated to interface `%s` of container `%s`", request.Ifname, request.ContainerID)
-	}
-	for _, ip := range added.IPs {
-		if !slices.Contains(held, ip.Address.Addr()) {
-			const message = "prevResult: %v is not allocated to interface `%s` of container `%s`"
-			return weir.Fail(CodeNoLease, message, ip.Address.Addr(), request.Ifname, request.ContainerID)
+	for _, set := range sets {
+		if !set.HasFree(isTaken) {
+			return exhausted(weir.CodeNotAvailable, set)
 		}
 	}
 	return nil
 }
 
-// Retain releases all addresses that no valid attachment has, for GC.
-func Retain[C any](pool Pool, request *weir.GCRequest[C]) error {
-	keys, err := pool.Keys()
-	if err != nil {
-		return err
-	}
-	isValid := make(map[string]bool)
-	for _, attachment := range request.ValidAttachments {
-		found, err := pool.Find(holder(attachment.ContainerID, attachment.Ifname))
-		if err != nil {
-			return err
-		}
-		for _, key := range found {
-			isValid[key] = true
-		}
-	}
-	isLeft := func(key string) bool { return isValid[key] || len(addresses([]string{key})) == 0 }
-	return pool.release(slices.DeleteFunc(keys, isLeft))
-}
-
-// HasFree tells whether one of these addresses is free, for STATUS.
-func (pool Pool) HasFree(candidates func(yield func(netip.Addr) bool)) (bool, error) {
-	keys, err := pool.Keys()
-	if err != nil {
-		return false, err
-	}
-	isTaken := make(map[string]bool, len(keys))
-	for _, key := range keys {
-		isTaken[key] = true
-	}
-	for candidate := range candidates {
-		if !isTaken[candidate.String()] {
-			return true, nil
-		}
-	}
-	return false, nil
+func exhausted(code uint32, set ranges.Set) error {
+	return weir.Fail(code, "no IP addresses available in range set: %v", set)
 }

@@ -46,12 +46,9 @@ impl Project {
             (Language::Rust, Kind::Main) => (RUST_MAIN, MAIN),
             (Language::C, Kind::Main) => (C_MAIN, MAIN),
             (Language::Go, Kind::Main) => (GO_MAIN, MAIN),
-            (Language::Rust, Kind::Ipam) => (
-                RUST_IPAM,
-                "Assigns the first free address of each range set",
-            ),
+            (Language::Rust, Kind::Ipam) => (RUST_IPAM, OF_RANGES),
             (Language::C, Kind::Ipam) => (C_IPAM, OF_SUBNETS),
-            (Language::Go, Kind::Ipam) => (GO_IPAM, OF_SUBNETS),
+            (Language::Go, Kind::Ipam) => (GO_IPAM, OF_RANGES),
         };
         let besides = match kind {
             Kind::Chained | Kind::Main => "",
@@ -72,6 +69,7 @@ impl Project {
 
 const CHAINED: &str = "Caps the MTU of a container's interface";
 const MAIN: &str = "Connects a container and the host by a veth pair";
+const OF_RANGES: &str = "Assigns the first free address of each range set";
 const OF_SUBNETS: &str = "Assigns the first free address of a subnet of each family";
 
 /// The plugin that runs an IPAM plugin needs a grant that names it.
@@ -113,20 +111,20 @@ macro_rules! c {
 
 const C_CHAINED: &[File] = c!("chained", "chained");
 const C_MAIN: &[File] = c!("main", "main");
-// The SDKs for C and Go do not read ranges.
+// The SDK for C does not read ranges.
 const C_IPAM: &[File] = c!("ipam", "c/ipam");
 
-/// The files of a project in Go, with the directory of its network.
+/// The files of a project in Go.
 macro_rules! go {
-    ($kind:literal, $network:literal) => {
+    ($kind:literal) => {
         files!(
             "go.mod": "go/go.mod", "Makefile": "go/Makefile", ".gitignore": "c/gitignore", "README.md": "go/README.md",
-            "grant.yaml": $kind "/grant.yaml", "network.conflist": $network "/network.conflist",
+            "grant.yaml": $kind "/grant.yaml", "network.conflist": $kind "/network.conflist",
             "main.go": "go/" $kind "/main.go", "main_test.go": "go/" $kind "/main_test.go"
         )
     };
 }
 
-const GO_CHAINED: &[File] = go!("chained", "chained");
-const GO_MAIN: &[File] = go!("main", "main");
-const GO_IPAM: &[File] = go!("ipam", "c/ipam");
+const GO_CHAINED: &[File] = go!("chained");
+const GO_MAIN: &[File] = go!("main");
+const GO_IPAM: &[File] = go!("ipam");
