@@ -51,6 +51,19 @@ impl User {
         self.path("work").join(name)
     }
 
+    /// Puts a component into the working directory.
+    fn put_component(&self, name: &str) -> Result<()> {
+        let file = self.file(&format!("{name}.wasm"));
+        fs::copy(component(name), file)?;
+        Ok(())
+    }
+
+    /// Signs a file of the working directory with the key there, `release.pem`.
+    fn sign(&self, file: &str) -> Result<()> {
+        self.json(&["plugin", "sign", file, "--key", "release.pem"])?;
+        Ok(())
+    }
+
     /// The names of all files in the working directory.
     fn files(&self) -> Result<Vec<String>> {
         let mut names = Vec::new();

@@ -192,7 +192,7 @@ fn a_file_is_signed_and_pushed_with_its_signature() -> Result<()> {
     let user = &case.user;
     let public = key(user, "release.pem")?;
     fs::write(user.file("release.pub"), &public)?;
-    fs::copy(&case.file, user.file("pinned-gateway.wasm"))?;
+    user.put_component("pinned-gateway")?;
     let sign = [
         "plugin",
         "sign",
@@ -249,17 +249,8 @@ fn a_file_is_signed_and_pushed_with_its_signature() -> Result<()> {
 fn a_trust_root_of_the_command_line_is_the_file_that_it_names() -> Result<()> {
     let user = User::new()?;
     fs::write(user.file("release.pub"), key(&user, "release.pem")?)?;
-    fs::copy(
-        weir_kit::component("pinned-gateway"),
-        user.file("pinned-gateway.wasm"),
-    )?;
-    user.json(&[
-        "plugin",
-        "sign",
-        "pinned-gateway.wasm",
-        "--key",
-        "release.pem",
-    ])?;
+    user.put_component("pinned-gateway")?;
+    user.sign("pinned-gateway.wasm")?;
     fs::write(user.file("root.json"), "{}")?;
     fs::set_permissions(user.file("root.json"), Permissions::from_mode(0o644))?;
     let verify = [
@@ -283,14 +274,8 @@ fn a_trust_root_of_the_command_line_is_the_file_that_it_names() -> Result<()> {
 fn the_signature_of_another_component_is_not_pushed() -> Result<()> {
     let (case, _) = released()?;
     let user = &case.user;
-    fs::copy(&case.file, user.file("pinned-gateway.wasm"))?;
-    user.json(&[
-        "plugin",
-        "sign",
-        "pinned-gateway.wasm",
-        "--key",
-        "release.pem",
-    ])?;
+    user.put_component("pinned-gateway")?;
+    user.sign("pinned-gateway.wasm")?;
     fs::copy(
         weir_kit::component("route-override"),
         user.file("pinned-gateway.wasm"),
@@ -330,13 +315,7 @@ fn what_the_policy_does_not_allow_is_not_installed() -> Result<()> {
         ],
     });
     put_policy(user, &spec)?;
-    user.json(&[
-        "plugin",
-        "sign",
-        "pinned-gateway.wasm",
-        "--key",
-        "release.pem",
-    ])?;
+    user.sign("pinned-gateway.wasm")?;
     let before = user.json(&["plugin", "add", "pinned-gateway.wasm"])?;
     assert_signed(&before["trusted"], "release");
 
@@ -536,10 +515,7 @@ fn a_policy_with_a_mistake_or_of_somebody_else_lets_nothing_in() -> Result<()> {
 #[test]
 fn a_proposed_grant_is_shown_when_the_plugin_is_added() -> Result<()> {
     let user = &User::new()?;
-    fs::copy(
-        weir_kit::component("pinned-gateway"),
-        user.file("pinned-gateway.wasm"),
-    )?;
+    user.put_component("pinned-gateway")?;
     let grant = fs::read_to_string(weir_kit::house().join("examples/pinned-gateway/grant.yaml"))?;
     fs::write(user.file("pinned-gateway.grant.yaml"), &grant)?;
     let output = user.output(&["plugin", "add", "pinned-gateway.wasm"])?;
