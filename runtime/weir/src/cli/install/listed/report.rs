@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use weir_files::Paths;
 use weir_network::PodName;
 use weir_pod::kubernetes::{Kubernetes, Limits};
@@ -19,6 +20,9 @@ const KEY: &str = "weir.dev/plugins";
 /// The longest error in it, in characters. The whole one is printed.
 const LONGEST: usize = 300;
 
+/// The most bytes of it: an object's annotations have 256 KiB together.
+const MOST_BYTES: usize = 128 << 10;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum State {
@@ -26,17 +30,17 @@ enum State {
     Failed,
 }
 
-/// The outcome of a plugin, or of the whole list if that could not be read.
+/// The outcome of a plugin, of the whole list if that could not be read, or of the plugins for which there is no room.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     /// Of the component that the list has.
-    #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     state: State,
-    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// How many plugins it is of, without their names.
+    plugins: Option<usize>,
     #[serde(skip)]
     is_new: bool,
 }
@@ -48,6 +52,7 @@ impl Outcome {
             digest: Some(entry.digest.to_string()),
             state: State::Installed,
             error: None,
+            plugins: None,
             is_new,
         }
     }
@@ -67,6 +72,19 @@ impl Outcome {
             digest: None,
             state: State::Failed,
             error: Some(error.chars().take(LONGEST).collect()),
+            plugins: None,
+            is_new: false,
+        }
+    }
+
+    /// Of plugins that have no entry of their own.
+    fn of_others(state: State, plugins: usize) -> Self {
+        Self {
+            name: None,
+            digest: None,
+            state,
+            error: None,
+            plugins: Some(plugins),
             is_new: false,
         }
     }
@@ -114,7 +132,7 @@ impl Report {
         let Some(pod) = &self.pod else {
             return;
         };
-        let text = serde_json::to_string(outcomes).expect("text is JSON");
+        let text = annotation(outcomes);
         if self.sent.borrow().as_ref() == Some(&text) {
             return;
         }
@@ -122,6 +140,96 @@ impl Report {
         match cluster.annotate(pod, KEY, Some(&text)) {
             Ok(()) => *self.sent.borrow_mut() = Some(text),
             Err(error) => complain(&format!("{:#}", show(error).context("report the plugins"))),
+        }
+    }
+}
+
+/// The annotation. What failed has an entry before what is installed if there is no room for all; of the others it has the numbers.
+fn annotation(outcomes: &[Outcome]) -> String {
+    let whole = json(outcomes);
+    if whole.len() <= MOST_BYTES {
+        return whole;
+    }
+    // Room for the brackets and the numbers.
+    let mut room = MOST_BYTES - 256;
+    let (mut shown, mut left) = (Vec::new(), Vec::new());
+    for state in [State::Failed, State::Installed] {
+        let mut others = 0;
+        for outcome in outcomes.iter().filter(|outcome| outcome.state == state) {
+            let length = json(outcome).len() + 1;
+            if others == 0 && length <= room {
+                room -= length;
+                shown.push(outcome.clone());
+            } else {
+                others += 1;
+            }
+        }
+        if others > 0 {
+            left.push(Outcome::of_others(state, others));
+        }
+    }
+    json(&[shown, left].concat())
+}
+
+fn json(value: &(impl Serialize + ?Sized)) -> String {
+    serde_json::to_string(value).expect("text is JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn outcomes(installed: usize, failed: usize) -> Vec<Outcome> {
+        let named = |number: usize, outcome: Outcome| Outcome {
+            name: Some(format!("plugin-{number}")),
+            ..outcome
+        };
+        let good = Outcome {
+            state: State::Installed,
+            error: None,
+            ..Outcome::of_list(&anyhow!(""))
+        };
+        let bad = Outcome::of_list(&anyhow!("{}", "\u{1F4A5}".repeat(400)));
+        let good = (0..installed).map(|number| named(number, good.clone()));
+        good.chain((0..failed).map(|number| named(number, bad.clone())))
+            .collect()
+    }
+
+    /// How many entries there are of each state, and of how many plugins in all.
+    fn read(text: &str) -> ([usize; 2], [u64; 2]) {
+        let entries: Vec<Value> = serde_json::from_str(text).expect("JSON");
+        let plugins = |state: &str| -> Vec<u64> {
+            let of_state = entries.iter().filter(|one| one["state"] == state);
+            let plugins = of_state.map(|one| one["plugins"].as_u64().unwrap_or(1));
+            plugins.collect()
+        };
+        let plugins = ["installed", "failed"].map(plugins);
+        (
+            plugins.each_ref().map(Vec::len),
+            plugins.each_ref().map(|all| all.iter().sum()),
+        )
+    }
+
+    #[test]
+    fn an_annotation_has_room_for_each_plugin_of_a_usual_list() {
+        let text = annotation(&outcomes(200, 20));
+        assert_eq!(read(&text), ([200, 20], [200, 20]));
+    }
+
+    /// An API server refuses a longer one, and the node's outcome would stay that of before.
+    #[test]
+    fn a_long_list_is_counted() {
+        for (installed, failed) in [(10_000, 0), (10_000, 3), (3, 10_000), (0, 10_000)] {
+            let text = annotation(&outcomes(installed, failed));
+            assert!(text.len() <= MOST_BYTES, "{}", text.len());
+            let (entries, plugins) = read(&text);
+            assert_eq!(plugins, [installed as u64, failed as u64]);
+            assert!(entries.iter().sum::<usize>() > 50, "{entries:?}");
+            // A few that failed are not lost among those that did not.
+            assert!(failed > 3 || entries[1] == failed, "{entries:?}");
         }
     }
 }
