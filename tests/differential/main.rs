@@ -22,6 +22,7 @@ mod host_local;
 mod loopback;
 mod normalise;
 mod over;
+mod parameters;
 mod portmap;
 mod probe;
 mod ptp;

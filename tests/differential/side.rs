@@ -3,11 +3,14 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use weir_kit::plugin::REFERENCE;
 use weir_kit::{Call, Container, Node, Outcome, floor, reference, weir};
+
+use crate::parameters::Reader;
 
 /// Whose plugins are called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +34,14 @@ pub struct Side {
     pub containers: Vec<Container>,
     /// Where the reference plugins look for programs before all other places.
     pub first_in_path: Option<PathBuf>,
+    pub readers: Mutex<Readers>,
+}
+
+/// What reads the parameters of each namespace.
+#[derive(Default)]
+pub struct Readers {
+    pub host: Reader,
+    pub containers: Vec<Reader>,
 }
 
 /// Where leases are without `dataDir`.
@@ -66,6 +77,7 @@ impl Side {
             containers: containers.collect::<Result<_>>()?,
             node,
             first_in_path: None,
+            readers: Mutex::default(),
         })
     }
 
