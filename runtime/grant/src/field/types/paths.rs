@@ -95,6 +95,8 @@ impl FieldType for Files {
     }
 }
 
+/// What a grant has for a path: the path itself or, if the node's own configuration names it, the grant's placeholder for that, such
+/// as [`DATA_DIR`].
 fn write_path(place: StorePath<'_>, placeholder: &str) -> Texts {
     if place.is_configured {
         return one(placeholder);
