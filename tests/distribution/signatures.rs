@@ -185,6 +185,15 @@ fn what_a_tag_names_is_not_signed() -> Result<()> {
     Ok(())
 }
 
+/// Verifies the component in the working directory.
+const VERIFY: [&str; 5] = [
+    "plugin",
+    "verify",
+    "pinned-gateway.wasm",
+    "--key",
+    "release.pub",
+];
+
 /// A file's signature is beside it, and goes to the registry with it.
 #[test]
 fn a_file_is_signed_and_pushed_with_its_signature() -> Result<()> {
@@ -208,14 +217,7 @@ fn a_file_is_signed_and_pushed_with_its_signature() -> Result<()> {
         &["`pinned-gateway.wasm.sigstore.json` exists", "--replace"],
     );
 
-    let verify = [
-        "plugin",
-        "verify",
-        "pinned-gateway.wasm",
-        "--key",
-        "release.pub",
-    ];
-    assert_signed(&user.json(&verify)?["trusted"], "release.pub");
+    assert_signed(&user.json(&VERIFY)?["trusted"], "release.pub");
     let pushed = user.json(&["plugin", "push", "pinned-gateway.wasm", &case.reference])?;
     assert_eq!(pushed["signatures"], 1);
     let verify = ["plugin", "verify", &case.reference, "--key", "release.pub"];
@@ -253,15 +255,7 @@ fn a_trust_root_of_the_command_line_is_the_file_that_it_names() -> Result<()> {
     user.sign("pinned-gateway.wasm")?;
     fs::write(user.file("root.json"), "{}")?;
     fs::set_permissions(user.file("root.json"), Permissions::from_mode(0o644))?;
-    let verify = [
-        "plugin",
-        "verify",
-        "pinned-gateway.wasm",
-        "--key",
-        "release.pub",
-        "--trust-root",
-        "root.json",
-    ];
+    let verify = [&VERIFY[..], &["--trust-root", "root.json"]].concat();
     let refused = user.failure(&verify)?;
     let file = user.file("root.json");
     assert_contains(&refused, &[text(&file)?]);
