@@ -71,13 +71,15 @@ fn expect_sources(firewalld: &Firewalld, zone: &str, expected: &[&str]) -> Resul
     Ok(())
 }
 
-/// CHECK succeeds, and DEL.
-fn is_detached(side: &Side, attached: &Value) -> Result<()> {
-    for command in ["CHECK", "DEL"] {
-        let called = side.call(command, POD, attached, None)?;
-        ensure!(called.succeeded(), "{command}: {called:?}");
-    }
+fn succeeds(side: &Side, command: &str, attached: &Value) -> Result<()> {
+    let called = side.call(command, POD, attached, None)?;
+    ensure!(called.succeeded(), "{command}: {called:?}");
     Ok(())
+}
+
+fn is_detached(side: &Side, attached: &Value) -> Result<()> {
+    succeeds(side, "CHECK", attached)?;
+    succeeds(side, "DEL", attached)
 }
 
 #[test]
@@ -98,14 +100,12 @@ fn passes_while_attached(side: &Side) -> Result<()> {
 
     for backend in [json!({}), json!({"backend": "firewalld"})] {
         let attached = attach(side, &list(Some(backend.clone())))?;
-        let checked = side.call("CHECK", POD, &attached, None)?;
-        ensure!(checked.succeeded(), "{backend}: CHECK: {checked:?}");
+        succeeds(side, "CHECK", &attached)?;
         let [ipv4, ipv6] = bound(&attached);
         expect_sources(&firewalld, "trusted", &[&ipv4, &ipv6])?;
         ensure!(reaches_outside(side)?, "{backend}: it does not pass");
         for _ in 0..2 {
-            let deleted = side.call("DEL", POD, &attached, None)?;
-            ensure!(deleted.succeeded(), "{backend}: DEL: {deleted:?}");
+            succeeds(side, "DEL", &attached)?;
         }
         expect_sources(&firewalld, "trusted", &[])?;
     }
@@ -129,8 +129,7 @@ fn the_zone_is_the_configurations() -> Result<()> {
         let attached = attach(&side, &list(Some(json!({"firewalldZone": "internal"}))))?;
         expect_sources(&firewalld, "internal", &SOURCES)?;
         expect_sources(&firewalld, "trusted", &[])?;
-        let deleted = side.call("DEL", POD, &attached, None)?;
-        ensure!(deleted.succeeded(), "DEL: {deleted:?}");
+        succeeds(&side, "DEL", &attached)?;
         expect_sources(&firewalld, "internal", &[])?;
     }
     Ok(())
@@ -180,8 +179,7 @@ fn a_firewalld_that_is_asked_for_must_run() -> Result<()> {
     ensure!(!rules.contains("differential-"), "{rules}");
     let alone = firewall_alone(&list);
     ensure!(side.call("STATUS", POD, &alone, None)?.code() == 50);
-    ensure!(side.call("DEL", POD, &alone, None)?.succeeded());
-    Ok(())
+    succeeds(&side, "DEL", &alone)
 }
 
 /// A host's reload is seen by CHECK, and repaired by the next ADD.
@@ -200,8 +198,7 @@ fn check_sees_a_reload() -> Result<()> {
     }
     side.call("ADD", POD, &firewall, None)?.result();
     expect_sources(&firewalld, "trusted", &SOURCES)?;
-    ensure!(side.call("CHECK", POD, &attached, None)?.succeeded());
-    Ok(())
+    succeeds(&side, "CHECK", &attached)
 }
 
 /// An address of another zone is left there, and what was bound before it is taken back.
