@@ -1,11 +1,11 @@
-//! The heap of the program, and how it copies memory.
+//! The heap of the programs, and how they copy memory.
 //!
 //! An invocation takes and returns memory ten thousand times, ends after a few milliseconds, and has a few hundred kilobytes
 //! in use at the most. Each page that is touched for the first time costs a microsecond. So this heap has nothing to set up,
 //! keeps what is in use close together, and uses again what was returned; the kernel gets it back when the process ends.
 //!
-//! This crate must not know anything of weir: only the program uses it, as its global allocator. It is optimised also in a
-//! quick build, since every call goes through it.
+//! This crate must not know anything of weir: the program and the compiler of plugins use it as their global allocator, and so do
+//! the tests. It is optimised also in a quick build, since every call goes through it.
 //!
 //! # Example
 //!
