@@ -1,8 +1,7 @@
-//! The SDK as cargo's registry gets it: packages that are whole, and a new project that is built from nothing else.
+//! The SDK as cargo's registry gets it: packages that are whole, and a new project that is built from nothing else of weir.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -34,36 +33,42 @@ fn output(command: &mut Command) -> Result<Vec<u8>> {
 /// A command of cargo that asks no server.
 fn cargo(words: &[&str], directory: &Path) -> Command {
     let mut command = Command::new("cargo");
+    command.args(words).arg("--offline").current_dir(directory);
     command
-        .args(words)
-        .arg("--offline")
-        .current_dir(directory)
-        .env_remove("CARGO_TARGET_DIR")
-        // The cheapest build that there is.
-        .env("CARGO_PROFILE_DEV_DEBUG", "0")
+}
+
+/// A command of cargo for a project outside the repository. What it needs of others is built already, with the
+/// repository's profile `dev`.
+fn cargo_outside(words: &[&str], directory: &Path) -> Command {
+    let mut command = cargo(words, directory);
+    command
+        .arg("--config")
+        .arg(house().join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(house().join("target"))
         .env("CARGO_INCREMENTAL", "0");
     command
 }
 
-/// What cargo says of this repository's packages, and of those that they depend on here and in a component.
-fn packages() -> Result<Vec<Value>> {
-    // The target that is built here, of which all is there.
+/// What cargo says of a workspace's packages.
+fn packages(directory: &Path) -> Result<Vec<Value>> {
+    let mut command = cargo(&["metadata", "--format-version", "1"], directory);
+    // Of other targets, not everything need be there.
     let own = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     let filters = [&own, TARGET].map(|target| format!("--filter-platform={target}"));
-    let mut command = cargo(&["metadata", "--locked", "--format-version", "1"], &house());
     let metadata: Value = serde_json::from_slice(&output(command.args(filters))?)?;
     let packages = metadata["packages"].as_array();
     packages.cloned().context("a list of packages")
 }
 
-/// A directory that cargo takes for its registry, without a network.
+/// The packages of the SDK in the place of those in cargo's registry.
 struct Registry {
     directory: TempDir,
 }
 
 impl Registry {
-    /// Packages the SDK as for the registry, and puts it beside what this repository depends on.
-    fn of(packages: &[Value]) -> Result<Self> {
+    /// Packages the SDK as for the registry. Projects below the directory use these packages.
+    fn create() -> Result<Self> {
         let directory = TempDir::with_prefix("weir-registry-")?;
         let registry = Self { directory };
         let made = registry.path("made");
@@ -71,18 +76,17 @@ impl Registry {
         package.arg("--target-dir").arg(&made);
         output(package.args(PACKAGES.iter().flat_map(|name| ["-p", name])))?;
         fs::create_dir(registry.path("crates"))?;
+        let mut settings = "[patch.crates-io]\n".to_owned();
         for name in PACKAGES {
             let file = made.join(format!("package/{name}-{VERSION}.crate"));
             let mut unpack = Command::new("tar");
             unpack.arg("-xzf").arg(&file);
             output(unpack.arg("-C").arg(registry.path("crates")))?;
-            check_sums(&registry.package(name))?;
+            let unpacked = json!(path(&registry.package(name))?);
+            settings += &format!("{name} = {{ path = {unpacked} }}\n");
         }
-        for package in packages {
-            if package["source"].is_string() {
-                registry.link(package)?;
-            }
-        }
+        fs::create_dir(registry.path(".cargo"))?;
+        fs::write(registry.path(".cargo/config.toml"), settings)?;
         Ok(registry)
     }
 
@@ -100,9 +104,8 @@ impl Registry {
             "[package]\nname = \"only\"\nedition = \"2024\"\n[dependencies]\n{name} = \"{VERSION}\"\n"
         );
         fs::write(project.join("Cargo.toml"), manifest)?;
-        let mut check = cargo(&["check"], &project);
-        check.arg("--target-dir").arg(self.path("mtu-clamp/target"));
-        output(&mut check).map(drop)
+        lock(&project)?;
+        output(&mut cargo_outside(&["check"], &project)).map(drop)
     }
 
     /// Where a package of the SDK is unpacked.
@@ -110,36 +113,25 @@ impl Registry {
         self.path("crates").join(format!("{name}-{VERSION}"))
     }
 
-    /// Puts a crate that cargo has unpacked already into the registry.
-    fn link(&self, package: &Value) -> Result<()> {
-        let manifest = package["manifest_path"].as_str().context("a path")?;
-        let source = Path::new(manifest).parent().context("a directory")?;
-        let name = source.file_name().context("a name")?;
-        let target = self.path("crates").join(name);
-        fs::create_dir(&target)?;
-        for entry in fs::read_dir(source)? {
-            let entry = entry?;
-            symlink(entry.path(), target.join(entry.file_name()))?;
+    /// Whether a project is built from these packages.
+    fn is_used(&self, project: &Path) -> Result<()> {
+        let packages = packages(project)?;
+        for name in PACKAGES {
+            let package = packages.iter().find(|package| package["name"] == name);
+            let manifest = package.map(|package| &package["manifest_path"]);
+            assert_eq!(
+                manifest,
+                Some(&json!(path(&self.package(name).join("Cargo.toml"))?))
+            );
         }
-        check_sums(&target)
-    }
-
-    /// Has cargo take this registry for its own, in the packages and in a project beside them.
-    fn be_used(&self) -> Result<()> {
-        let (directory, crates) = (self.directory.path(), self.path("crates"));
-        let settings = format!(
-            "[source.crates-io]\nreplace-with = \"packages\"\n[source.packages]\ndirectory = {}\n",
-            json!(path(&crates)?)
-        );
-        fs::create_dir(directory.join(".cargo"))?;
-        Ok(fs::write(directory.join(".cargo/config.toml"), settings)?)
+        Ok(())
     }
 }
 
-/// The list of a crate's files and their digests, of which none need be in it.
-fn check_sums(package: &Path) -> Result<()> {
-    let list = json!({ "files": {} }).to_string();
-    Ok(fs::write(package.join(".cargo-checksum.json"), list)?)
+/// Gives a project the versions of what weir depends on, which are on this machine.
+fn lock(project: &Path) -> Result<()> {
+    fs::copy(house().join("Cargo.lock"), project.join("Cargo.lock"))?;
+    Ok(())
 }
 
 /// The files of a directory without those in directories of its own.
@@ -194,11 +186,10 @@ fn has_the_contract(registry: &Registry) -> Result<()> {
 
 #[test]
 fn a_project_is_built_from_the_packages_alone() -> Result<()> {
-    let packages = packages()?;
-    let registry = Registry::of(&packages)?;
-    for package in &packages {
+    let registry = Registry::create()?;
+    for package in packages(&house())? {
         if PACKAGES.contains(&package["name"].as_str().unwrap_or_default()) {
-            is_whole(&registry, package)?;
+            is_whole(&registry, &package)?;
         }
     }
     has_the_contract(&registry)?;
@@ -210,17 +201,11 @@ fn a_project_is_built_from_the_packages_alone() -> Result<()> {
     node.weir(&[&words[..], &["--sdk", compatible]].concat())?;
     let manifest = fs::read_to_string(project.join("Cargo.toml"))?;
     assert_contains(&manifest, &[&format!("\nweir-sdk = \"{compatible}\"\n")]);
-    registry.be_used()?;
-    output(&mut cargo(&["build", "--target", TARGET], &project))?;
-    // The packages are what was built, and of the registry.
-    let lock = fs::read_to_string(project.join("Cargo.lock"))?;
-    for name in PACKAGES {
-        let source = "source = \"registry+";
-        let entry = format!("name = \"{name}\"\nversion = \"{VERSION}\"\n{source}");
-        assert_contains(&lock, &[&entry]);
-    }
+    lock(&project)?;
+    registry.is_used(&project)?;
+    output(&mut cargo_outside(&["build", "--target", TARGET], &project))?;
 
-    let component = project.join("target/wasm32-wasip2/debug/mtu_clamp.wasm");
+    let component = house().join("target/wasm32-wasip2/debug/mtu_clamp.wasm");
     let mut test = Command::new(binary());
     test.args(["plugin", "test"]).arg(component);
     let tested = output(test.arg(project.join("network.conflist")))?;
@@ -230,12 +215,9 @@ fn a_project_is_built_from_the_packages_alone() -> Result<()> {
         registry.stands_alone(name)?;
     }
     let words = PACKAGES.iter().flat_map(|name| ["-p", name]);
-    let mut document = cargo(&["doc", "--no-deps"], &project);
+    let mut document = cargo_outside(&["doc", "--no-deps"], &project);
     output(document.args(words).env("RUSTDOCFLAGS", "--cfg docsrs"))?;
-    assert!(
-        project
-            .join("target/doc/weir_sdk/trait.Plugin.html")
-            .is_file()
-    );
+    let page = house().join("target/doc/weir_sdk/trait.Plugin.html");
+    assert!(page.is_file());
     Ok(())
 }
