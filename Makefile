@@ -91,7 +91,7 @@ build-go = GOOS=wasip1 GOARCH=wasm $(GO) -C $(1) build -buildmode=c-shared -trim
 built = $(foreach name,$(3),target/$(1)/$(2)/$(subst -,_,$(name)).wasm)
 
 .PHONY: all help tools build profile release release-check demo plugins-dev dev test-build test test-some filter test-fast test-cluster cluster \
-	test-image test-aarch64 emulated fuzz bench docs lint install image sdk clean
+	test-image test-aarch64 emulated fuzz bench docs lint style install image sdk clean
 
 all: build
 
@@ -261,16 +261,18 @@ docs: tools ## the API documentation, in target/TARGET/doc; a broken link is an 
 
 ## Style.
 
-lint: ## formatting, clippy, dependencies, prose, workflows, the length of the examples, and links in the API documentation
+lint: style ## formatting, clippy, dependencies, prose, workflows, the length of the examples, and links in the API documentation
+	$(CARGO) clippy $(DEV) --workspace --all-targets -- -D warnings
+	@$(MAKE) --no-print-directory docs
+
+style: tools
 	@tests/setup lint
 	@tests/prose
 	@PATH="$$PATH:$(CURDIR)/target/tools" zizmor --quiet --offline --no-progress --pedantic .github/workflows
 	$(CARGO) fmt --all --check
 	$(CARGO) run --quiet $(DEV) -p weir-lines
-	$(CARGO) clippy $(DEV) --workspace --all-targets -- -D warnings
 	PATH="$$PATH:$(CURDIR)/target/tools" $(CARGO) deny check bans licenses sources
 	@PATH="$$PATH:$(CURDIR)/target/tools" tests/advisories
-	@$(MAKE) --no-print-directory docs
 
 clean: ## remove what was built
 	$(CARGO) clean
