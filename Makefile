@@ -45,7 +45,7 @@ RUSTFLAGS_OF_TARGET := $(call rustflags-of,$(TARGET))
 export $(RUSTFLAGS_OF_TARGET) := -C relocation-model=static $(if $(LLD),-C link-arg=-B$(LLD) \
 	-C link-arg=-fuse-ld=lld -C link-arg=-zkeep-text-section-prefix)
 # The examples in the documentation are linked with what was built so.
-export $(RUSTFLAGS_OF_TARGET:FLAGS=DOCFLAGS) := -C relocation-model=static
+export $(RUSTFLAGS_OF_TARGET:FLAGS=DOCFLAGS) := $($(RUSTFLAGS_OF_TARGET))
 
 # For another architecture, Debian's cross compiler builds what is in C and links, and an emulator runs what is built.
 ifneq ($(ARCH),$(HOST))
