@@ -191,7 +191,7 @@ test-build: plugins-dev
 		$(call built,$(BARE),debug,$(PLUGINS)) \
 		$(call built,$(WASI),debug,hostile $(EXAMPLES) $(GUESTS))
 
-test: test-build ## every test
+test: test-build ## every test, and links in the API documentation
 	@tests/setup test
 	@tests/run all $(DEV) $(ALL)
 
@@ -265,6 +265,7 @@ lint: style ## formatting, clippy, dependencies, prose, workflows, the length of
 	$(CARGO) clippy $(DEV) --workspace --all-targets -- -D warnings
 	@$(MAKE) --no-print-directory docs
 
+# What of it compiles next to nothing.
 style: tools
 	@tests/setup lint
 	@tests/prose

@@ -100,12 +100,12 @@ fn passes_while_attached(side: &Side) -> Result<()> {
 
     for backend in [json!({}), json!({"backend": "firewalld"})] {
         let attached = attach(side, &list(Some(backend.clone())))?;
-        succeeds(side, "CHECK", &attached)?;
+        succeeds(side, "CHECK", &attached).with_context(|| backend.to_string())?;
         let [ipv4, ipv6] = bound(&attached);
         expect_sources(&firewalld, "trusted", &[&ipv4, &ipv6])?;
         ensure!(reaches_outside(side)?, "{backend}: it does not pass");
         for _ in 0..2 {
-            succeeds(side, "DEL", &attached)?;
+            succeeds(side, "DEL", &attached).with_context(|| backend.to_string())?;
         }
         expect_sources(&firewalld, "trusted", &[])?;
     }

@@ -51,8 +51,9 @@ fn cargo_outside(words: &[&str], directory: &Path) -> Command {
 }
 
 /// What cargo says of a workspace's packages.
-fn packages(directory: &Path) -> Result<Vec<Value>> {
-    let mut command = cargo(&["metadata", "--format-version", "1"], directory);
+fn packages(directory: &Path, options: &[&str]) -> Result<Vec<Value>> {
+    let words = [&["metadata", "--format-version", "1"], options].concat();
+    let mut command = cargo(&words, directory);
     // Of other targets, not everything need be there.
     let own = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     let filters = [&own, TARGET].map(|target| format!("--filter-platform={target}"));
@@ -115,7 +116,7 @@ impl Registry {
 
     /// Whether a project is built from these packages.
     fn is_used(&self, project: &Path) -> Result<()> {
-        let packages = packages(project)?;
+        let packages = packages(project, &[])?;
         for name in PACKAGES {
             let package = packages.iter().find(|package| package["name"] == name);
             let manifest = package.map(|package| &package["manifest_path"]);
@@ -187,7 +188,7 @@ fn has_the_contract(registry: &Registry) -> Result<()> {
 #[test]
 fn a_project_is_built_from_the_packages_alone() -> Result<()> {
     let registry = Registry::create()?;
-    for package in packages(&house())? {
+    for package in packages(&house(), &["--locked"])? {
         if PACKAGES.contains(&package["name"].as_str().unwrap_or_default()) {
             is_whole(&registry, &package)?;
         }
