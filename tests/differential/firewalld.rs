@@ -6,7 +6,7 @@ use weir_kit::assert_contains;
 use weir_kit::firewalld::{Bus, Firewalld};
 
 use crate::probe::{Origin, Probe, Protocol, Server};
-use crate::side::{Side, Whose, with_previous};
+use crate::side::{Side, Whose, must_succeed, with_previous};
 
 const POD: usize = 0;
 const OUTSIDE: usize = 1;
@@ -72,9 +72,7 @@ fn expect_sources(firewalld: &Firewalld, zone: &str, expected: &[&str]) -> Resul
 }
 
 fn succeeds(side: &Side, command: &str, attached: &Value) -> Result<()> {
-    let called = side.call(command, POD, attached, None)?;
-    ensure!(called.succeeded(), "{command}: {called:?}");
-    Ok(())
+    must_succeed(&side.call(command, POD, attached, None)?).with_context(|| command.to_owned())
 }
 
 fn is_detached(side: &Side, attached: &Value) -> Result<()> {

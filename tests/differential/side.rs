@@ -236,6 +236,12 @@ impl Side {
     }
 }
 
+/// Fails, with what was printed, for a call that failed.
+pub fn must_succeed(outcome: &Outcome) -> Result<()> {
+    ensure!(outcome.succeeded(), "{outcome:?}");
+    Ok(())
+}
+
 /// The execution configuration of a list's plugin.
 pub fn execution(list: &Value, plugin: &Value, previous: Option<&Value>) -> Value {
     let mut config = plugin.clone();

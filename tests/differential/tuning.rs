@@ -11,7 +11,7 @@ use weir_kit::{Call, Container, Outcome, weir};
 use crate::case::{Case, cases, wait_for};
 use crate::compare::differences;
 use crate::normalise;
-use crate::side::{BACKUPS, Side, Whose, with_previous};
+use crate::side::{BACKUPS, Side, Whose, must_succeed, with_previous};
 use crate::snapshot::Snapshot;
 
 /// `bridge` with host-local, and `tuning` with these keys after it.
@@ -174,11 +174,6 @@ fn parameter(container: &Container, key: &str) -> Result<String> {
     let path = PathBuf::from("/proc/sys").join(key.replace('.', "/"));
     let value = container.inside(|| Ok(fs::read_to_string(&path)?))?;
     Ok(value.trim().to_owned())
-}
-
-fn must_succeed(outcome: &Outcome) -> Result<()> {
-    ensure!(outcome.succeeded(), "{outcome:?}");
-    Ok(())
 }
 
 /// DEL gives the interface its attributes back, leaves the parameters, and removes the backup, whose

@@ -71,8 +71,8 @@ func AssertReleasesAlone[C any](host *Host, plugin weir.Plugin[C], attached Invo
 	}
 }
 
-// EachFailing runs ADD on a host of newHost for each of the functions, whose next call fails with [weir.Exhausted]. ADD must fail with
-// it, and check gets what is left, and the function.
+// EachFailing runs ADD on a host of newHost for each of the functions, whose next call fails with [weir.Exhausted]. ADD must fail, and
+// check gets what is left, and the function.
 func EachFailing[C any](
 	newHost func() *Host, plugin weir.Plugin[C], invocation Invocation, functions []string, check func(host *Host, function string),
 ) {

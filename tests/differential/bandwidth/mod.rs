@@ -18,7 +18,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use weir_kit::{Call, Node, Outcome, weir};
 
-use crate::side::{Side, Whose};
+use crate::side::{Side, Whose, must_succeed};
 
 /// Both directions at 100 Mbit/s, with a burst of 80 ms.
 fn both_directions() -> Value {
@@ -54,11 +54,6 @@ fn bandwidth(keys: &Value, previous: Option<&Value>) -> Value {
     let mut plugin = keys.clone();
     plugin["type"] = json!("bandwidth");
     alone(plugin, previous)
-}
-
-fn must_succeed(outcome: &Outcome) -> Result<()> {
-    ensure!(outcome.succeeded(), "{outcome:?}");
-    Ok(())
 }
 
 /// Fails where an ifb or a filter is left in what [`traffic`] found.

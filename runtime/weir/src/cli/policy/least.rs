@@ -203,7 +203,7 @@ mod tests {
         lacking.iter().map(LackingRule::line).collect()
     }
 
-    /// Whether this is the least rule that allows the operation where nothing is.
+    /// Checks that this is the least rule that allows the operation where nothing is allowed.
     #[track_caller]
     fn least_is(name: &str, arguments: &Value, away: OneAway<'_>, rule: &str) {
         assert_eq!(least_of("{}", name, arguments, away), [rule]);

@@ -30,7 +30,7 @@ enum State {
     Failed,
 }
 
-/// The outcome of a plugin, of the whole list if that could not be read, or of the plugins for which there is no room.
+/// The outcome of a plugin, or of the whole list if that could not be read.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
@@ -39,8 +39,6 @@ pub struct Outcome {
     digest: Option<String>,
     state: State,
     error: Option<String>,
-    /// How many plugins it is of, without their names.
-    plugins: Option<usize>,
     #[serde(skip)]
     is_new: bool,
 }
@@ -52,7 +50,6 @@ impl Outcome {
             digest: Some(entry.digest.to_string()),
             state: State::Installed,
             error: None,
-            plugins: None,
             is_new,
         }
     }
@@ -72,19 +69,6 @@ impl Outcome {
             digest: None,
             state: State::Failed,
             error: Some(error.chars().take(LONGEST).collect()),
-            plugins: None,
-            is_new: false,
-        }
-    }
-
-    /// Of plugins that have no entry of their own.
-    fn of_others(state: State, plugins: usize) -> Self {
-        Self {
-            name: None,
-            digest: None,
-            state,
-            error: None,
-            plugins: Some(plugins),
             is_new: false,
         }
     }
@@ -144,6 +128,18 @@ impl Report {
     }
 }
 
+/// What the annotation has of a plugin, or of several.
+#[derive(Clone, Copy, Serialize)]
+#[serde(untagged)]
+enum Shown<'o> {
+    Own(&'o Outcome),
+    /// How many plugins of a state have no entry of their own.
+    Others {
+        state: State,
+        plugins: usize,
+    },
+}
+
 /// The annotation. What failed has an entry before what is installed if there is no room for all; of the others it has the numbers.
 fn annotation(outcomes: &[Outcome]) -> String {
     let whole = json(outcomes);
@@ -159,13 +155,16 @@ fn annotation(outcomes: &[Outcome]) -> String {
             let length = json(outcome).len() + 1;
             if others == 0 && length <= room {
                 room -= length;
-                shown.push(outcome.clone());
+                shown.push(Shown::Own(outcome));
             } else {
                 others += 1;
             }
         }
         if others > 0 {
-            left.push(Outcome::of_others(state, others));
+            left.push(Shown::Others {
+                state,
+                plugins: others,
+            });
         }
     }
     json(&[shown, left].concat())
