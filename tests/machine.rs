@@ -31,9 +31,6 @@ mod vrf;
 /// Where the guest has a test program, two levels below weir as in a target directory.
 const PROGRAM: &str = "/lab/release/deps/test";
 
-/// The module of VRFs, which needs nothing of the reference.
-const VRFS: &str = "vrf::";
-
 /// A machine without acceleration runs some ten times slower, beside other tests.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
@@ -71,51 +68,30 @@ const NFTABLES: [&str; 18] = [
     "nft_reject_ipv6",
 ];
 
-/// The plugin `bridge` on a kernel with bridge VLANs: the modules of this program.
+/// The plugin `bridge` on a kernel with bridge VLANs, and VRFs: the modules of this program.
 #[test]
-fn the_plugin_bridge() {
+fn bridge_vlans_and_vrfs() {
     let guest = with_plugins(guest(&own_program()), &["bridge", "host-local"]);
-    run(&guest, &["--ignored", "--skip", VRFS]);
+    run(&guest, &["--ignored"]);
 }
 
 #[test]
-fn the_plugin_dummy() {
-    compare("dummy");
+fn the_plugins_dummy_and_vrf() {
+    compare(&["dummy::", "vrf::"], &["dummy", "vrf"]);
 }
 
+/// With the floor of the figures beside weir.
 #[test]
-fn the_plugin_vrf() {
-    compare("vrf");
-}
-
-/// VRFs at once, and what an interface keeps.
-#[test]
-fn containers_with_vrfs() {
-    let guest = with_plugins(guest(&own_program()), &[]);
-    run(&guest, &["--ignored", VRFS]);
-}
-
-#[test]
-fn the_plugin_ipvlan() {
-    compare_in("over::ipvlan::", "ipvlan");
-}
-
-/// The floor of the figures beside weir.
-#[test]
-fn the_floor() {
-    compare_in("floor::", "bridge");
-}
-
-#[test]
-fn the_plugin_vlan() {
-    compare_in("over::vlan::", "vlan");
+fn the_plugins_ipvlan_and_vlan() {
+    let modules = ["over::ipvlan::", "over::vlan::", "floor::"];
+    compare(&modules, &["ipvlan", "vlan"]);
 }
 
 /// A pod of `examples/kubernetes`, with its API server.
 #[test]
 fn a_pod_over_an_interface() {
     let example = "a_pod_of_the_example_is_on_the_backbone";
-    let guest = guest(&test_program("pods", example));
+    let guest = guest(&test_program("pods", &[example]));
     let server = program("weir-apiserver");
     let guest = guest.file(server, "/lab/release/weir-apiserver", 0o755);
     let guest = with_plugins(guest, &[]);
@@ -125,47 +101,34 @@ fn a_pod_over_an_interface() {
 /// What a killed ADD leaves, of plugins whose links this machine's kernel may lack.
 #[test]
 fn a_kill_of_an_add() {
-    let guest = guest(&test_program("crash", "nothing_is_left_of_a_killed_"));
+    let guest = guest(&test_program("crash", &["nothing_is_left_of_a_killed_"]));
     let guest = with_plugins(guest, &[]);
     run(&guest, &["--ignored"]);
 }
 
-/// Runs the comparisons of a plugin that are in the module of `differential` of its name, those that are
-/// ignored out here as well.
-fn compare(plugin: &str) {
-    compare_in(&format!("{plugin}::"), plugin);
-}
-
-/// The same, in another module of `differential`.
-fn compare_in(module: &str, plugin: &str) {
-    let guest = guest(&test_program("differential", module));
+/// Runs the comparisons of some plugins that are in these modules of `differential`, those that are ignored out here as
+/// well.
+fn compare(modules: &[&str], plugins: &[&str]) {
+    let guest = guest(&test_program("differential", modules));
     let guest = guest.file(program("weir-floor"), "/lab/release/weir-floor", 0o755);
     // The comparison wants these of every machine, although only some plugins run them.
     let guest = ["iptables", "ip6tables"].into_iter().fold(guest, Vm::tool);
-    let guest = with_plugins(guest, &["bridge", "host-local", "static", plugin]);
-    run(&guest, &["--include-ignored", module]);
+    let guest = with_plugins(
+        guest,
+        &[&["bridge", "host-local", "static"], plugins].concat(),
+    );
+    run(&guest, &[&["--include-ignored"], modules].concat());
 }
 
 /// The kernel layer's own tests against the kernel, among them those that no other kernel can run.
 #[test]
-fn the_kernel_floor() {
-    let others = ["tests::firewall::", "store::tests::", "exec::tests::"];
+fn the_kernel_layer() {
+    let program = test_program("weir_kernel", &["tests::kinds::"]);
+    // The figure of the last says nothing on a machine that is emulated.
+    let others = ["store::tests::", "exec::tests::", "the_cost_of_an_element"];
     let mut arguments = vec!["tests::", "--include-ignored"];
-    arguments.extend(others.iter().flat_map(|module| ["--skip", module]));
-    run(&guest(&kernel_tests()), &arguments);
-}
-
-/// The capability `firewall`, as the kernel layer's tests try it on this machine's kernel.
-#[test]
-fn the_capability_firewall() {
-    // Its figure says nothing on a machine that is emulated.
-    let without = ["--skip", "the_cost_of_an_element"];
-    let arguments = [&["tests::firewall::"], &without[..]].concat();
-    run(&guest(&kernel_tests()), &arguments);
-}
-
-fn kernel_tests() -> PathBuf {
-    test_program("weir_kernel", "tests::kinds::")
+    arguments.extend(others.iter().flat_map(|name| ["--skip", name]));
+    run(&guest(&program), &arguments);
 }
 
 fn guest(program: &Path) -> Vm {
@@ -216,8 +179,8 @@ fn own_program() -> PathBuf {
     std::env::current_exe().expect("a test has a path")
 }
 
-/// The test program of a target that cargo built beside this one: the newest that has a test.
-fn test_program(target: &str, test: &str) -> PathBuf {
+/// The test program of a target that cargo built beside this one: the newest that has these tests.
+fn test_program(target: &str, tests: &[&str]) -> PathBuf {
     let own = own_program();
     let directory = own.parent().expect("a program is in a directory");
     let entries = directory.read_dir().expect("the target directory");
@@ -226,7 +189,10 @@ fn test_program(target: &str, test: &str) -> PathBuf {
         .filter(|path| is_of_target(path, target))
         .collect();
     programs.sort_by_key(|path| path.metadata().and_then(|m| m.modified()).ok());
-    let newest = programs.into_iter().rev().find(|path| has_test(path, test));
+    let newest = programs
+        .into_iter()
+        .rev()
+        .find(|path| has_tests(path, tests));
     newest.unwrap_or_else(|| {
         let place = directory.display();
         panic!("no test program of \"{target}\" is in {place}: run `make test-build`")
@@ -242,7 +208,10 @@ fn is_of_target(path: &Path, target: &str) -> bool {
     digits.is_some_and(|digits| digits.len() == 16 && !digits.contains('.'))
 }
 
-fn has_test(program: &Path, test: &str) -> bool {
+fn has_tests(program: &Path, tests: &[&str]) -> bool {
     let listed = Command::new(program).arg("--list").output();
-    listed.is_ok_and(|listed| String::from_utf8_lossy(&listed.stdout).contains(test))
+    listed.is_ok_and(|listed| {
+        let listed = String::from_utf8_lossy(&listed.stdout);
+        tests.iter().all(|test| listed.contains(test))
+    })
 }
