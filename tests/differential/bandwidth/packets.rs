@@ -2,6 +2,7 @@
 //! limit.
 
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -100,19 +101,36 @@ fn check_throughput(attached: &Attached, expected: f64) -> Result<()> {
     Ok(())
 }
 
+/// Of the reference's token bucket, of weir's, and of weir's class: at once, as none takes much of a processor.
 #[test]
-fn the_throughput_of_a_token_bucket() -> Result<()> {
-    for whose in [Whose::Reference, Whose::Weir] {
-        check_throughput(&neighbours(whose, both_directions())?, 100e6)?;
-    }
-    Ok(())
+fn the_throughput_with_a_limit() -> Result<()> {
+    let mut of_subnet = both_directions();
+    of_subnet["shapedSubnets"] = json!(["10.1.0.0/24"]);
+    let limits = [
+        (Whose::Reference, both_directions()),
+        (Whose::Weir, both_directions()),
+        (Whose::Weir, of_subnet),
+    ];
+    at_once(limits, |(whose, keys)| {
+        check_throughput(&neighbours(whose, keys)?, 100e6)
+    })
 }
 
-#[test]
-fn the_throughput_of_a_class() -> Result<()> {
-    let mut keys = both_directions();
-    keys["shapedSubnets"] = json!(["10.1.0.0/24"]);
-    check_throughput(&neighbours(Whose::Weir, keys)?, 100e6)
+/// Calls a function with each value, each in a thread of its own.
+fn at_once<T: Send>(
+    values: impl IntoIterator<Item = T>,
+    call: impl Fn(T) -> Result<()> + Sync,
+) -> Result<()> {
+    thread::scope(|scope| {
+        let call = &call;
+        let started: Vec<_> = values
+            .into_iter()
+            .map(|value| scope.spawn(move || call(value)))
+            .collect();
+        started
+            .into_iter()
+            .try_for_each(|thread| thread.join().expect("no panic"))
+    })
 }
 
 /// A burst that is smaller than a frame must not stop all frames.
@@ -139,9 +157,12 @@ fn the_throughput_without_a_limit() -> Result<()> {
     });
     keys["unshapedSubnets"] = json!(["10.2.0.0/16"]);
     let attached = neighbours(Whose::Weir, keys)?;
-    for way in [Way::Ingress, Way::Egress] {
+    at_once([Way::Ingress, Way::Egress], |way| {
         let limited = throughput(&attached, ip("10.1.0.3"), way)?;
         ensure!(limited < 8.5e6, "{way:?}: {limited}");
+        Ok(())
+    })?;
+    for way in [Way::Ingress, Way::Egress] {
         let unlimited = throughput(&attached, ip("10.2.0.3"), way)?;
         ensure!(unlimited > 80e6, "{way:?}: {unlimited}");
     }
