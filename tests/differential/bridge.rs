@@ -52,9 +52,7 @@ cases! {
         json!({"ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]]}),
     );
     ipv6_is_off_in_the_containers:
-        Case::bridge(json!({"isDefaultGateway": true}), json!({"subnet": "fd00:1::/64"}))
-            .parameter("ipv6/conf/lo/disable_ipv6", "1")
-            .parameter("ipv6/conf/default/disable_ipv6", "1");
+        Case::bridge(json!({"isDefaultGateway": true}), json!({"subnet": "fd00:1::/64"})).without_ipv6();
     loopback_is_up_already:
         Case::bridge(json!({"isGateway": true}), json!({"subnet": "fd00:1::/64"}))
             .in_containers("link set lo up");

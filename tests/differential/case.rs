@@ -168,6 +168,12 @@ impl Case {
         self
     }
 
+    /// IPv6 is off in both containers.
+    pub fn without_ipv6(self) -> Self {
+        self.parameter("ipv6/conf/lo/disable_ipv6", "1")
+            .parameter("ipv6/conf/default/disable_ipv6", "1")
+    }
+
     /// A parameter below `/proc/sys/net` that the host has when its links are there.
     pub fn host_parameter(mut self, key: &'static str, value: &'static str) -> Self {
         self.host_parameters.push((key, value));
@@ -597,18 +603,3 @@ macro_rules! in_machine_cases {
 }
 
 pub(crate) use in_machine_cases;
-
-/// The older versions of the specification, for the function that makes a plugin's case of its keys and its IPAM
-/// configuration. A result before 0.3.0 has one address of each family.
-macro_rules! version_cases {
-    ($cases:ident, $plugin:ident) => {
-        crate::case::$cases! {
-            the_oldest_version: $plugin(json!({"cniVersion": "0.1.0"}), ipv4());
-            version_0_2: $plugin(json!({"cniVersion": "0.2.0"}), ipv4());
-            version_0_3_1: $plugin(json!({"cniVersion": "0.3.1"}), dual_stack());
-            version_0_4: $plugin(json!({"cniVersion": "0.4.0"}), dual_stack());
-        }
-    };
-}
-
-pub(crate) use version_cases;

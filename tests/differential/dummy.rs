@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::case::Case;
 use crate::recorded::recorded_in_machine_cases;
+use crate::subnets::with_routes;
 
 /// `dummy` with addresses of host-local with these keys.
 fn host_local(ipam: Value) -> Case {
@@ -23,15 +24,8 @@ fn of(plugin: &str, ipam: Value) -> Case {
     case.with_ipam("type", json!(plugin))
 }
 
-fn dual_stack() -> Value {
-    json!({
-        "ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]],
-        "routes": [{"dst": "192.0.2.0/24"}, {"dst": "2001:db8::/32", "gw": "fd00:1::9"}],
-    })
-}
-
 fn of_version(version: &str) -> Case {
-    host_local(dual_stack()).with("cniVersion", json!(version))
+    host_local(with_routes()).with("cniVersion", json!(version))
 }
 
 recorded_in_machine_cases! { "dummy":
@@ -52,9 +46,7 @@ recorded_in_machine_cases! { "dummy":
         "routes": [{"dst": "0.0.0.0/0"}],
     })).in_brief();
     ipv6_alone: host_local(json!({"subnet": "fd00:1::/64", "routes": [{"dst": "::/0"}]})).in_brief();
-    ipv6_is_off_in_the_containers: host_local(json!({"subnet": "fd00:1::/64"}))
-        .parameter("ipv6/conf/lo/disable_ipv6", "1")
-        .parameter("ipv6/conf/default/disable_ipv6", "1")
+    ipv6_is_off_in_the_containers: host_local(json!({"subnet": "fd00:1::/64"})).without_ipv6()
         .in_brief();
     dns_of_the_ipam_plugin:
         host_local(json!({"subnet": "10.1.0.0/24", "resolvConf": "/etc/resolv.conf"}))

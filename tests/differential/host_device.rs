@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::case::{Case, cases};
 use crate::side::{Side, Whose, with_previous};
+use crate::subnets::{dual_stack, ipv4};
 
 /// A device for each of the two containers.
 fn devices(keys: Value) -> Case {
@@ -22,14 +23,6 @@ fn host_local(ipam: Value) -> Case {
     devices(json!({"ipam": ipam})).with_ipam("type", json!("host-local"))
 }
 
-fn subnet() -> Value {
-    json!({"subnet": "10.1.0.0/24"})
-}
-
-fn dual_stack() -> Value {
-    json!({"ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]]})
-}
-
 cases! {
     a_device_alone: devices(json!({}));
     a_device_that_is_up: devices(json!({})).host("link set nic0 up");
@@ -38,7 +31,7 @@ cases! {
     another_mtu: devices(json!({})).host("link set nic0 mtu 1400");
     by_mac: devices(json!({"device": "", "hwaddr": "02:00:00:00:00:01"}))
         .of_second("hwaddr", json!("02:00:00:00:00:03")).of_second("device", json!(""));
-    ipv4: host_local(subnet());
+    ipv4_alone: host_local(ipv4());
     ipv4_with_routes: host_local(json!({
         "subnet": "10.1.0.0/24",
         "routes": [{"dst": "0.0.0.0/0"}, {"dst": "192.0.2.0/24", "gw": "10.1.0.9"}],
@@ -48,13 +41,11 @@ cases! {
     fixed_addresses: devices(json!({"ipam": {
         "type": "static", "addresses": [{"address": "10.1.0.5/24", "gateway": "10.1.0.1"}],
     }}));
-    ipv6_is_off_in_the_containers: host_local(dual_stack())
-        .parameter("ipv6/conf/lo/disable_ipv6", "1")
-        .parameter("ipv6/conf/default/disable_ipv6", "1");
-    dns_of_its_own: host_local(subnet()).with("dns", json!({"nameservers": ["10.1.0.1"]}));
-    version_0_4_0: host_local(subnet()).with("cniVersion", json!("0.4.0"));
-    version_0_3_1: host_local(subnet()).with("cniVersion", json!("0.3.1"));
-    version_0_2_0: host_local(subnet()).with("cniVersion", json!("0.2.0"));
+    ipv6_is_off_in_the_containers: host_local(dual_stack()).without_ipv6();
+    dns_of_its_own: host_local(ipv4()).with("dns", json!({"nameservers": ["10.1.0.1"]}));
+    version_0_4_0: host_local(ipv4()).with("cniVersion", json!("0.4.0"));
+    version_0_3_1: host_local(ipv4()).with("cniVersion", json!("0.3.1"));
+    version_0_2_0: host_local(ipv4()).with("cniVersion", json!("0.2.0"));
     no_key: Case::new(json!({"type": "host-device"})).fails();
     no_such_device: Case::new(json!({"type": "host-device", "device": "nic9"})).fails();
     no_such_pci_address:

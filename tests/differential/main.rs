@@ -33,6 +33,7 @@ mod side;
 mod snapshot;
 mod stale;
 mod r#static;
+mod subnets;
 mod switch;
 mod tap;
 mod traffic;

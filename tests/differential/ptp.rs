@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::case::{Case, cases};
+use crate::subnets::with_default_routes;
 
 /// `ptp` with these keys, and host-local with those.
 fn ptp(keys: Value, ipam: Value) -> Case {
@@ -12,13 +13,6 @@ fn ptp(keys: Value, ipam: Value) -> Case {
     case.with_ipam("type", json!("host-local"))
 }
 
-fn dual_stack() -> Value {
-    json!({
-        "ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]],
-        "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}],
-    })
-}
-
 cases! {
     ipv4: ptp(json!({}), json!({"subnet": "10.1.0.0/24"}));
     ipv4_with_default_route:
@@ -26,10 +20,8 @@ cases! {
     ipv6_alone:
         ptp(json!({}), json!({"subnet": "fd00:1::/64", "routes": [{"dst": "::/0"}]}));
     ipv6_is_off_in_the_containers:
-        ptp(json!({}), json!({"subnet": "fd00:1::/64"}))
-            .parameter("ipv6/conf/lo/disable_ipv6", "1")
-            .parameter("ipv6/conf/default/disable_ipv6", "1");
-    dual_stack_with_default_routes: ptp(json!({}), dual_stack());
+        ptp(json!({}), json!({"subnet": "fd00:1::/64"})).without_ipv6();
+    dual_stack_with_default_routes: ptp(json!({}), with_default_routes());
     another_gateway:
         ptp(json!({}), json!({"subnet": "10.1.0.0/24", "gateway": "10.1.0.200"}));
     routes_through_another_gateway: ptp(
@@ -41,7 +33,7 @@ cases! {
         json!({"ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "10.2.0.0/16"}]]}),
     );
     a_small_mtu: ptp(json!({"mtu": 1400}), json!({"subnet": "10.1.0.0/24"}));
-    masquerading: ptp(json!({"ipMasq": true}), dual_stack());
+    masquerading: ptp(json!({"ipMasq": true}), with_default_routes());
     dns_of_its_own: ptp(
         json!({"dns": {"nameservers": ["10.1.0.1"], "domain": "example.com"}}),
         json!({"subnet": "10.1.0.0/24"}),

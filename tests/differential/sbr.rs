@@ -7,6 +7,7 @@ use weir_kit::Container;
 
 use crate::case::{Case, cases};
 use crate::side::{Side, Whose, with_previous};
+use crate::subnets::{dual_stack, ipv4};
 
 fn sbr() -> Value {
     json!({"type": "sbr"})
@@ -28,18 +29,10 @@ fn ptp(ipam: Value) -> Case {
     case.with_ipam("type", json!("host-local")).then(sbr())
 }
 
-fn subnet() -> Value {
-    json!({"subnet": "10.1.0.0/24"})
-}
-
-fn dual_stack() -> Value {
-    json!({"ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]]})
-}
-
 cases! {
-    ipv4: bridge(json!({}), subnet());
-    the_bridge_is_the_gateway: bridge(json!({"isGateway": true}), subnet());
-    a_default_route: bridge(json!({"isDefaultGateway": true}), subnet());
+    ipv4_alone: bridge(json!({}), ipv4());
+    the_bridge_is_the_gateway: bridge(json!({"isGateway": true}), ipv4());
+    a_default_route: bridge(json!({"isDefaultGateway": true}), ipv4());
     routes_of_the_result: bridge(json!({}), json!({
         "subnet": "10.1.0.0/24",
         "routes": [{"dst": "192.0.2.0/24"}, {"dst": "198.51.100.0/24", "gw": "10.1.0.9"}],
@@ -59,18 +52,18 @@ cases! {
     a_gateway_that_cannot_be_reached:
         fixed(json!([{"address": "10.1.0.5/24", "gateway": "10.9.0.1"}]))
             .host("link add name br type bridge").fails();
-    a_pair: ptp(subnet());
+    a_pair: ptp(ipv4());
     a_pair_of_both_families: ptp(dual_stack());
     a_pair_with_a_default_route:
         ptp(json!({"subnet": "10.1.0.0/24", "routes": [{"dst": "0.0.0.0/0"}]}));
     tables_in_use: bridge(json!({}), dual_stack())
         .in_containers("rule add from 10.9.0.1 table 100")
         .in_containers("-6 rule add from fd09::1 table 102");
-    rules_with_other_priorities: bridge(json!({}), subnet())
+    rules_with_other_priorities: bridge(json!({}), ipv4())
         .in_containers("rule add priority 5 from 10.9.0.1 table 50");
     version_0_4_0: bridge(json!({"cniVersion": "0.4.0"}), dual_stack());
-    version_0_3_1: bridge(json!({"cniVersion": "0.3.1"}), subnet());
-    version_0_2_0: bridge(json!({"cniVersion": "0.2.0"}), subnet());
+    version_0_3_1: bridge(json!({"cniVersion": "0.3.1"}), ipv4());
+    version_0_2_0: bridge(json!({"cniVersion": "0.2.0"}), ipv4());
     without_a_previous_result: Case::new(sbr()).fails();
     without_addresses: Case::layer_2(json!({})).then(sbr()).host("link add name br type bridge").fails();
 }

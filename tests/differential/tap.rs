@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::case::Case;
 use crate::recorded::recorded_cases;
+use crate::subnets::with_default_routes;
 
 /// `tap` of layer 2 with these keys. The reference's ADD of an interface that is there already succeeds, and leaves
 /// a device of a random name.
@@ -15,13 +16,6 @@ fn layer_2(keys: Value) -> Case {
 fn layer_3(keys: Value, ipam: Value) -> Case {
     let case = layer_2(keys).with("ipam", ipam);
     case.with_ipam("type", json!("host-local"))
-}
-
-fn dual_stack() -> Value {
-    json!({
-        "ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]],
-        "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}],
-    })
 }
 
 /// A bridge in the containers, with a port, as whoever wants a virtual machine on the pod's network makes it.
@@ -37,7 +31,7 @@ mod needs_root {
     recorded_cases! { "tap":
         alone: layer_2(json!({}));
         version_0_3_0: layer_2(json!({"cniVersion": "0.3.0"}));
-        version_0_1_0: layer_3(json!({"cniVersion": "0.1.0"}), dual_stack());
+        version_0_1_0: layer_3(json!({"cniVersion": "0.1.0"}), with_default_routes());
         version_1_1_0: layer_2(json!({"cniVersion": "1.1.0"}));
         a_mac: layer_2(json!({"mac": "02:00:00:00:00:01"}))
             .of_second("mac", json!("02:00:00:00:00:02"));
@@ -56,10 +50,8 @@ mod needs_root {
         ipv4_with_default_route: layer_3(
             json!({}), json!({"subnet": "10.1.0.0/24", "routes": [{"dst": "0.0.0.0/0"}]}),
         );
-        dual_stack_with_default_routes: layer_3(json!({}), dual_stack());
-        ipv6_is_off_in_the_containers: layer_3(json!({}), json!({"subnet": "fd00:1::/64"}))
-            .parameter("ipv6/conf/lo/disable_ipv6", "1")
-            .parameter("ipv6/conf/default/disable_ipv6", "1");
+        dual_stack_with_default_routes: layer_3(json!({}), with_default_routes());
+        ipv6_is_off_in_the_containers: layer_3(json!({}), json!({"subnet": "fd00:1::/64"})).without_ipv6();
         a_fixed_address: layer_2(json!({}))
             .with("ipam", json!({"type": "static", "addresses": [{"address": "10.1.0.5/24", "gateway": "10.1.0.1"}]}))
             .of_second("ipam", json!({"type": "static", "addresses": [{"address": "10.1.0.9/24"}]}));

@@ -1,8 +1,9 @@
 //! Every version of the specification: what the reference and weir say in it.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::case::Case;
+use crate::subnets::with_routes;
 
 /// One test for each version, of three configurations.
 macro_rules! versions {
@@ -42,16 +43,9 @@ fn bridge_as_gateway(version: &str) -> Case {
 
 fn bridge_of_dual_stack(version: &str) -> Case {
     let keys = json!({"isDefaultGateway": true, "dns": {"nameservers": ["192.0.2.53"]}});
-    Case::bridge(keys, dual_stack()).with("cniVersion", json!(version))
+    Case::bridge(keys, with_routes()).with("cniVersion", json!(version))
 }
 
 fn host_local(version: &str) -> Case {
-    Case::host_local(dual_stack()).with("cniVersion", json!(version))
-}
-
-fn dual_stack() -> Value {
-    json!({
-        "ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]],
-        "routes": [{"dst": "192.0.2.0/24"}, {"dst": "2001:db8::/32", "gw": "fd00:1::9"}],
-    })
+    Case::host_local(with_routes()).with("cniVersion", json!(version))
 }

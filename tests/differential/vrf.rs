@@ -4,20 +4,13 @@ use serde_json::{Value, json};
 
 use crate::case::{Case, in_machine_cases};
 use crate::recorded::recorded_in_machine_cases;
+use crate::subnets::{dual_stack, ipv4};
 
 /// A VRF with these keys, for an interface of a bridge with addresses of host-local with those.
 fn vrf(keys: Value, ipam: Value) -> Case {
     let mut plugin = keys;
     plugin["type"] = json!("vrf");
     Case::bridge(json!({}), ipam).then(plugin)
-}
-
-fn ipv4() -> Value {
-    json!({"subnet": "10.1.0.0/24"})
-}
-
-fn dual_stack() -> Value {
-    json!({"ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]]})
 }
 
 fn red(ipam: Value) -> Case {

@@ -3,9 +3,9 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{dual_stack, ipv4, ipv6};
-use crate::case::{Case, in_machine_cases, version_cases};
+use crate::case::{Case, in_machine_cases};
 use crate::side::{Side, Whose};
+use crate::subnets::{ipv4, with_default_routes};
 
 fn over_default_route(keys: Value) -> Case {
     super::over_default_route("ipvlan", keys)
@@ -27,13 +27,7 @@ fn after(interfaces: &[&str], address: &str) -> Value {
 }
 
 in_machine_cases! {
-    ipv4_alone: ipvlan(json!({}), ipv4());
-    ipv6_alone: ipvlan(json!({}), ipv6());
-    dual_stack_with_default_routes: ipvlan(json!({"mode": "l2"}), dual_stack()).deleted_twice();
-    ipv6_is_off_in_the_containers:
-        ipvlan(json!({}), json!({"subnet": "fd00:1::/64"}))
-            .parameter("ipv6/conf/lo/disable_ipv6", "1")
-            .parameter("ipv6/conf/default/disable_ipv6", "1");
+    dual_stack_with_default_routes: ipvlan(json!({"mode": "l2"}), with_default_routes()).deleted_twice();
     l3: ipvlan(json!({"mode": "l3"}), ipv4());
     l3s: ipvlan(json!({"mode": "l3s"}), ipv4());
     an_unknown_mode: ipvlan(json!({"mode": "l4"}), ipv4()).fails();
@@ -68,7 +62,7 @@ in_machine_cases! {
             .fails();
 }
 
-version_cases!(in_machine_cases, ipvlan);
+super::common_cases!(in_machine_cases, ipvlan);
 
 #[test]
 #[ignore = "needs a kernel with ipvlan: `machine` runs it"]

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{dual_stack, ipv4};
-use crate::case::{Case, cases, version_cases};
+use crate::case::{Case, cases};
+use crate::subnets::{ipv4, with_default_routes};
 
 fn layer_2(keys: Value) -> Case {
     super::over_eth1("macvlan", keys)
@@ -19,13 +19,7 @@ fn macvlan(keys: Value, ipam: Value) -> Case {
 }
 
 cases! {
-    ipv4_alone: macvlan(json!({}), ipv4());
-    ipv6_alone: macvlan(json!({}), super::ipv6());
-    dual_stack_with_default_routes: macvlan(json!({"mode": "bridge"}), dual_stack());
-    ipv6_is_off_in_the_containers:
-        macvlan(json!({}), json!({"subnet": "fd00:1::/64"}))
-            .parameter("ipv6/conf/lo/disable_ipv6", "1")
-            .parameter("ipv6/conf/default/disable_ipv6", "1");
+    dual_stack_with_default_routes: macvlan(json!({"mode": "bridge"}), with_default_routes());
     private: macvlan(json!({"mode": "private"}), ipv4());
     vepa: macvlan(json!({"mode": "vepa"}), ipv4());
     // The master takes one.
@@ -82,12 +76,12 @@ cases! {
             .in_containers("link add net1 type veth peer name other")
             .in_containers("link add eth0 link net1 type macvlan")
             .fails();
-    version_0_3: macvlan(json!({"cniVersion": "0.3.0"}), dual_stack());
+    version_0_3: macvlan(json!({"cniVersion": "0.3.0"}), with_default_routes());
     tuning_comes_after_it:
         macvlan(json!({}), ipv4()).then(json!({"type": "tuning", "sysctl": {"net.ipv4.conf.eth0.rp_filter": "2"}}));
 }
 
-version_cases!(cases, macvlan);
+super::common_cases!(cases, macvlan);
 
 #[test]
 fn its_neighbours_hear_of_its_addresses() -> Result<()> {

@@ -13,6 +13,26 @@ use anyhow::{Result, ensure};
 use crate::case::Case;
 use crate::side::{Side, Whose, with_previous};
 
+/// The families of addresses and the older versions of the specification, for the function that makes a plugin's case of
+/// its keys and its IPAM configuration. A result before 0.3.0 has one address of each family.
+macro_rules! common_cases {
+    ($cases:ident, $plugin:ident) => {
+        crate::case::$cases! {
+            ipv4_alone: $plugin(json!({}), crate::subnets::ipv4());
+            ipv6_alone: $plugin(json!({}), crate::subnets::ipv6_with_default_route());
+            ipv6_is_off_in_the_containers: $plugin(json!({}), crate::subnets::ipv6()).without_ipv6();
+            the_oldest_version: $plugin(json!({"cniVersion": "0.1.0"}), crate::subnets::ipv4());
+            version_0_2: $plugin(json!({"cniVersion": "0.2.0"}), crate::subnets::ipv4());
+            version_0_3_1:
+                $plugin(json!({"cniVersion": "0.3.1"}), crate::subnets::with_default_routes());
+            version_0_4:
+                $plugin(json!({"cniVersion": "0.4.0"}), crate::subnets::with_default_routes());
+        }
+    };
+}
+
+use common_cases;
+
 /// A plugin with these keys over `eth1`.
 pub fn over_eth1(plugin: &str, keys: Value) -> Case {
     over_default_route(plugin, keys).with("master", json!("eth1"))
@@ -39,21 +59,6 @@ pub fn over_what_is_down(plugin: &str, keys: Value) -> Case {
 pub fn addressed(plugin: &str, keys: Value, ipam: Value) -> Case {
     let case = over_eth1(plugin, keys).with("ipam", ipam);
     case.with_ipam("type", json!("host-local"))
-}
-
-pub fn ipv4() -> Value {
-    json!({"subnet": "10.1.0.0/24"})
-}
-
-pub fn ipv6() -> Value {
-    json!({"subnet": "fd00:1::/64", "routes": [{"dst": "::/0"}]})
-}
-
-pub fn dual_stack() -> Value {
-    json!({
-        "ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]],
-        "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}],
-    })
 }
 
 /// The interface that weir makes over the container's own `net1` with these keys, as the kernel shows it. CHECK and DEL

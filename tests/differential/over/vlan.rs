@@ -4,9 +4,9 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{dual_stack, ipv4, ipv6};
-use crate::case::{Case, in_machine_cases, version_cases};
+use crate::case::{Case, in_machine_cases};
 use crate::side::{Side, Whose};
+use crate::subnets::{ipv4, with_default_routes};
 
 /// The containers are in VLANs 7 and 8.
 fn vlan(keys: Value, ipam: Value) -> Case {
@@ -20,13 +20,7 @@ fn of_id(id: Value) -> Case {
 }
 
 in_machine_cases! {
-    ipv4_alone: vlan(json!({}), ipv4());
-    ipv6_alone: vlan(json!({}), ipv6());
-    dual_stack_with_default_routes: vlan(json!({}), dual_stack()).deleted_twice();
-    ipv6_is_off_in_the_containers:
-        vlan(json!({}), json!({"subnet": "fd00:1::/64"}))
-            .parameter("ipv6/conf/lo/disable_ipv6", "1")
-            .parameter("ipv6/conf/default/disable_ipv6", "1");
+    dual_stack_with_default_routes: vlan(json!({}), with_default_routes()).deleted_twice();
     the_last_id: vlan(json!({}), ipv4()).of_second("vlanId", json!(4094));
     an_id_that_is_too_large: of_id(json!(4095)).fails();
     an_id_that_is_negative: of_id(json!(-1)).fails();
@@ -55,7 +49,7 @@ in_machine_cases! {
             .fails();
 }
 
-version_cases!(in_machine_cases, vlan);
+super::common_cases!(in_machine_cases, vlan);
 
 #[test]
 #[ignore = "needs a kernel with VLANs: `machine` runs it"]
