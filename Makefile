@@ -240,11 +240,10 @@ emulated:
 	@tests/emulated $(DEV_OUT)/weir $(ARCH)
 
 FUZZ_SECONDS ?= 20
-FUZZ_PROFILE ?= release
 
-fuzz: ## throw bytes at what weir parses, FUZZ_SECONDS at each target
+fuzz: ## libFuzzer for what weir parses, FUZZ_SECONDS for each target
 	@tests/setup fuzz
-	@fuzz/run $(FUZZ_PROFILE) $(FUZZ_SECONDS)
+	@fuzz/run $(FUZZ_SECONDS)
 
 ## Figures.
 
@@ -274,6 +273,7 @@ style: tools
 	$(CARGO) run --quiet $(DEV) -p weir-lines
 	PATH="$$PATH:$(CURDIR)/target/tools" $(CARGO) deny check bans licenses sources
 	@PATH="$$PATH:$(CURDIR)/target/tools" tests/advisories
+	@$(CARGO) metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
 
 clean: ## remove what was built
 	$(CARGO) clean

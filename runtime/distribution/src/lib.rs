@@ -53,7 +53,7 @@ mod connection;
 mod credentials;
 mod download;
 mod error;
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod layout;
 mod manifest;

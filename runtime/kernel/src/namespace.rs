@@ -113,8 +113,8 @@ impl Namespaces {
         }
     }
 
-    /// Makes a host whose sockets, for rtnetlink and nfnetlink, the fuzz targets answer.
-    #[cfg(fuzzing)]
+    /// Makes a host whose sockets, for rtnetlink and nfnetlink, an input answers.
+    #[cfg(feature = "fuzzing")]
     pub fn with_peers(route: OwnedFd, netfilter: OwnedFd) -> Self {
         let host = NetworkNamespace {
             route: Some(RouteSocket::with_peer(route)),
@@ -148,9 +148,6 @@ impl Namespaces {
 
 impl Drop for Namespaces {
     fn drop(&mut self) {
-        if cfg!(fuzzing) {
-            return;
-        }
         if let Some(socket) = self.host.netfilter.take() {
             // A thread that is ending has no next invocation.
             let _ = KEPT.try_with(|kept| kept.replace(Some(socket)));

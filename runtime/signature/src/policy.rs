@@ -311,8 +311,8 @@ impl Policy {
         })
     }
 
-    /// Reads a policy that is in no file, for the fuzz targets.
-    #[cfg(fuzzing)]
+    /// Reads a policy that is in no file.
+    #[cfg(feature = "fuzzing")]
     pub fn parse(bytes: &[u8], paths: &Paths) -> Result<Self, Vec<Diagnostic>> {
         Ok(Self {
             path: paths.plugin_policy(),

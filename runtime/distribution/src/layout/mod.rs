@@ -64,7 +64,7 @@ pub fn load(from: &Path) -> Result<Artifact> {
 }
 
 /// Loads the only artifact of an archive that is in memory.
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub(crate) fn of_archive(bytes: &[u8]) -> Result<Artifact> {
     let wrong = |why: String| Error::Layout {
         path: "archive".into(),

@@ -54,7 +54,7 @@ impl<P: Protocol> Socket<P> {
     }
 
     /// A socket whose peer is not the kernel, for tests.
-    #[cfg(any(fuzzing, test))]
+    #[cfg(any(feature = "fuzzing", test))]
     pub(crate) fn with_peer(socket: std::os::fd::OwnedFd) -> Self {
         use std::os::fd::{FromRawFd, IntoRawFd};
         // SAFETY: the descriptor is open, and owned by the new socket.

@@ -10,15 +10,15 @@ use weir_kernel::{Linux, Namespaces, Perform, UndoLog};
 use weir_kit::gate;
 
 /// Carries out whatever operation it is given.
-pub struct Permitted {
-    pub linux: Linux,
+pub(crate) struct Permitted {
+    pub(crate) linux: Linux,
     gate: Gate,
     log: UndoLog,
 }
 
 impl Permitted {
     /// On a host with these sockets, and without files.
-    pub fn on(host: Namespaces) -> Self {
+    pub(crate) fn on(host: Namespaces) -> Self {
         let deadline = Instant::now() + Duration::from_secs(1);
         Self {
             linux: Linux::new(host, Paths::below("/nonexistent"), deadline),
@@ -28,7 +28,7 @@ impl Permitted {
     }
 
     /// Carries an operation out. Whatever comes of it is as good.
-    pub fn perform<O: Operation, A>(&mut self, operation: O)
+    pub(crate) fn perform<O: Operation, A>(&mut self, operation: O)
     where
         Linux: Perform<O, A>,
     {

@@ -8,7 +8,7 @@ use weir_kit::kernel_peer::saying;
 use crate::permission::Permitted;
 
 /// Both of its sockets. The second value must be kept as long as the first.
-pub fn kernel_that_says(input: &[u8]) -> (Permitted, [OwnedFd; 2]) {
+pub(crate) fn kernel_that_says(input: &[u8]) -> (Permitted, [OwnedFd; 2]) {
     let (route, route_peer) = saying(input);
     let (netfilter, netfilter_peer) = saying(input);
     let host = Namespaces::with_peers(route, netfilter);

@@ -1,4 +1,0 @@
-//! What the fuzz targets share.
-
-pub mod permission;
-pub mod replies;
