@@ -10,11 +10,7 @@ import (
 	"weir.dev/weir/address"
 )
 
-func addAddress(machine *machine, namespace weir.Namespace, of weir.LinkReference, wanted address.NewAddress) (any, error) {
-	network, device, err := machine.on(namespace, of)
-	if err != nil {
-		return nil, err
-	}
+func addAddress(network *network, device *device, wanted address.NewAddress) (any, error) {
 	own := wanted.Address.Addr()
 	switch {
 	case !wanted.Address.IsValid():
@@ -86,11 +82,7 @@ func (network *network) isSecondary(of held) bool {
 }
 
 // deleteAddress removes an address, and with the first IPv4 address of a network the others of it.
-func deleteAddress(machine *machine, namespace weir.Namespace, of weir.LinkReference, gone netip.Prefix) (any, error) {
-	network, device, err := machine.on(namespace, of)
-	if err != nil {
-		return nil, err
-	}
+func deleteAddress(network *network, device *device, gone netip.Prefix) (any, error) {
 	isIt := func(held held) bool { return held.link == device.Index && held.Address.Address == gone }
 	at := slices.IndexFunc(network.addresses, isIt)
 	if at < 0 {
@@ -111,11 +103,7 @@ func deleteAddress(machine *machine, namespace weir.Namespace, of weir.LinkRefer
 	return nil, nil
 }
 
-func listAddresses(machine *machine, namespace weir.Namespace, of weir.LinkReference, family *weir.IPFamily) (any, error) {
-	network, device, err := machine.on(namespace, of)
-	if err != nil {
-		return nil, err
-	}
+func listAddresses(network *network, device *device, family *weir.IPFamily) (any, error) {
 	var found []address.Address
 	for _, held := range network.addressesOf(device.Index) {
 		if family == nil || *family == familyOf(held.Address.Address.Addr()) {
@@ -132,10 +120,7 @@ func familyOf(address netip.Addr) weir.IPFamily {
 	return weir.IPv6
 }
 
-func settleAddresses(machine *machine, namespace weir.Namespace, of weir.LinkReference, _ uint32) (any, error) {
-	_, _, err := machine.on(namespace, of)
-	return nil, err
-}
+func settleAddresses(*network, *device, uint32) (any, error) { return nil, nil }
 
 // addLoopback gives the loopback link the addresses that it lacks, as the kernel does when it is set up.
 func (network *network) addLoopback(index uint32) {

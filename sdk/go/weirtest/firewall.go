@@ -320,19 +320,11 @@ func (set *set) index(key, keyEnd []firewall.Value) int {
 	})
 }
 
-func listChains(machine *machine, namespace weir.Namespace, family firewall.Family) (any, error) {
-	network, err := machine.network(namespace)
-	if err != nil {
-		return nil, err
-	}
+func listChains(network *network, family firewall.Family) (any, error) {
 	return slices.Clone(network.tables[family].chains), nil
 }
 
-func listRules(machine *machine, namespace weir.Namespace, family firewall.Family, chain string) (any, error) {
-	network, err := machine.network(namespace)
-	if err != nil {
-		return nil, err
-	}
+func listRules(network *network, family firewall.Family, chain string) (any, error) {
 	table := network.tables[family]
 	if _, err := table.chain(chain); err != nil {
 		return nil, err
@@ -346,11 +338,7 @@ func listRules(machine *machine, namespace weir.Namespace, family firewall.Famil
 	return found, nil
 }
 
-func listSets(machine *machine, namespace weir.Namespace, family firewall.Family) (any, error) {
-	network, err := machine.network(namespace)
-	if err != nil {
-		return nil, err
-	}
+func listSets(network *network, family firewall.Family) (any, error) {
 	var names []string
 	for _, set := range network.tables[family].sets {
 		names = append(names, set.Name)

@@ -2,17 +2,21 @@
 
 package weirtest
 
-import "slices"
+import (
+	"slices"
+
+	"weir.dev/weir"
+)
 
 // function carries a function of the contract out. The machine is put back where it fails.
 type function func(machine *machine, arguments []any) (any, error)
 
 // functions are those that the fake host has, except the IPAM plugin's.
 var functions = map[string]function{
-	"address.add":              of3(addAddress),
-	"address.delete":           of3(deleteAddress),
-	"address.list":             of3(listAddresses),
-	"address.settle":           of3(settleAddresses),
+	"address.add":              onLink1(addAddress),
+	"address.delete":           onLink1(deleteAddress),
+	"address.list":             onLink1(listAddresses),
+	"address.settle":           onLink1(settleAddresses),
 	"conntrack.delete":         of2(forgetConnections),
 	"device.by-auxiliary-name": of1(deviceByAuxiliaryName),
 	"device.by-kernel-path":    of1(deviceByKernelPath),
@@ -20,10 +24,10 @@ var functions = map[string]function{
 	"device.by-pci-address":    of1(deviceByPCIAddress),
 	"firewall.apply":           of3(applyCommands),
 	"firewall.get-element":     of4(getElement),
-	"firewall.list-chains":     of2(listChains),
+	"firewall.list-chains":     inNetwork1(listChains),
 	"firewall.list-elements":   of3(listElements),
-	"firewall.list-rules":      of3(listRules),
-	"firewall.list-sets":       of2(listSets),
+	"firewall.list-rules":      inNetwork2(listRules),
+	"firewall.list-sets":       inNetwork1(listSets),
 	"firewalld.add-source":     of2(addSource),
 	"firewalld.is-running":     of0(isRunning),
 	"firewalld.remove-source":  of2(removeSource),
@@ -31,24 +35,24 @@ var functions = map[string]function{
 	"link.create":              of1(createLink),
 	"link.delete":              of2(deleteLink),
 	"link.delete-all":          of2(deleteLinks),
-	"link.get":                 of2(getLink),
+	"link.get":                 onLink0(getLink),
 	"link.get-peer":            of2(getPeer),
-	"link.list":                of3(listLinks),
+	"link.list":                inNetwork2(listLinks),
 	"link.move":                of4(moveLink),
 	"link.update":              of3(updateLink),
-	"link.update-bridge":       of3(updateBridge),
-	"link.update-port":         of3(updatePort),
-	"link.wait-up":             of3(waitUp),
-	"neighbour.add":            of3(addNeighbour),
-	"neighbour.announce":       of3(announce),
-	"neighbour.delete":         of3(deleteNeighbour),
-	"neighbour.list":           of3(listNeighbours),
+	"link.update-bridge":       onLink1(updateBridge),
+	"link.update-port":         onLink1(updatePort),
+	"link.wait-up":             onLink1(waitUp),
+	"neighbour.add":            onLink1(addNeighbour),
+	"neighbour.announce":       onLink1(announce),
+	"neighbour.delete":         onLink1(deleteNeighbour),
+	"neighbour.list":           onLink1(listNeighbours),
 	"policy-rule.add":          of2(addPolicyRule),
 	"policy-rule.delete":       of2(deletePolicyRule),
-	"policy-rule.list":         of2(listPolicyRules),
+	"policy-rule.list":         inNetwork1(listPolicyRules),
 	"route.add":                of2(addRoute),
-	"route.delete":             of2(deleteRoute),
-	"route.get":                of2(getRoute),
+	"route.delete":             inNetwork1(deleteRoute),
+	"route.get":                inNetwork1(getRoute),
 	"route.list":               of2(listRoutes),
 	"route.replace":            of2(replaceRoute),
 	"store.open":               of2(openStoreAt),
@@ -61,15 +65,15 @@ var functions = map[string]function{
 	"store.transaction.get":    of1(getValue),
 	"store.transaction.keys":   of0(listKeys),
 	"store.transaction.put":    of2(putValue),
-	"sysctl.read":              of2(readParameter),
-	"sysctl.write":             of3(writeParameter),
+	"sysctl.read":              inNetwork1(readParameter),
+	"sysctl.write":             inNetwork2(writeParameter),
 	"traffic.add-class":        of3(addClass),
 	"traffic.add-filter":       of3(addFilter),
 	"traffic.add-qdisc":        of3(addQdisc),
-	"traffic.delete-qdisc":     of3(deleteQdisc),
-	"traffic.list-classes":     of2(listClasses),
-	"traffic.list-filters":     of3(listFilters),
-	"traffic.list-qdiscs":      of2(listQdiscs),
+	"traffic.delete-qdisc":     onLink1(deleteQdisc),
+	"traffic.list-classes":     onLink0(listClasses),
+	"traffic.list-filters":     onLink1(listFilters),
+	"traffic.list-qdiscs":      onLink0(listQdiscs),
 }
 
 // others are the contract's other functions.
@@ -111,6 +115,44 @@ func of4[A, B, C, D any](act func(*machine, A, B, C, D) (any, error)) function {
 	return func(machine *machine, given []any) (any, error) {
 		return act(machine, as[A](given[0]), as[B](given[1]), as[C](given[2]), as[D](given[3]))
 	}
+}
+
+// inNetwork1 is a function that is about a network namespace, with one argument more.
+func inNetwork1[A any](act func(*network, A) (any, error)) function {
+	return inNetwork2(func(network *network, argument A, _ any) (any, error) { return act(network, argument) })
+}
+
+func inNetwork2[A, B any](act func(*network, A, B) (any, error)) function {
+	return func(machine *machine, given []any) (any, error) {
+		network, err := machine.network(as[weir.Namespace](given[0]))
+		if err != nil {
+			return nil, err
+		}
+		return act(network, argument[A](given, 1), argument[B](given, 2))
+	}
+}
+
+// onLink0 is a function that is about a link: it gets the network namespace and the link. Those below also get arguments.
+func onLink0(act func(*network, *device) (any, error)) function {
+	return onLink1(func(network *network, device *device, _ any) (any, error) { return act(network, device) })
+}
+
+func onLink1[A any](act func(*network, *device, A) (any, error)) function {
+	return func(machine *machine, given []any) (any, error) {
+		network, device, err := machine.on(as[weir.Namespace](given[0]), as[weir.LinkReference](given[1]))
+		if err != nil {
+			return nil, err
+		}
+		return act(network, device, argument[A](given, 2))
+	}
+}
+
+// argument returns one of those that are given; the zero value where there are fewer.
+func argument[A any](given []any, at int) A {
+	if at < len(given) {
+		return as[A](given[at])
+	}
+	return as[A](nil)
 }
 
 // as returns an argument; the zero value for a nil interface.

@@ -124,11 +124,7 @@ func (network *network) setUp(index uint32, up bool) {
 	}
 }
 
-func updatePort(machine *machine, namespace weir.Namespace, of weir.LinkReference, changes link.PortChanges) (any, error) {
-	_, found, err := machine.on(namespace, of)
-	if err != nil {
-		return nil, err
-	}
+func updatePort(_ *network, found *device, changes link.PortChanges) (any, error) {
 	if found.Port == nil {
 		return nil, invalid("it is not a bridge's port")
 	}
@@ -139,11 +135,7 @@ func updatePort(machine *machine, namespace weir.Namespace, of weir.LinkReferenc
 	return nil, nil
 }
 
-func updateBridge(machine *machine, namespace weir.Namespace, of weir.LinkReference, changes link.BridgeChanges) (any, error) {
-	_, found, err := machine.on(namespace, of)
-	if err != nil {
-		return nil, err
-	}
+func updateBridge(_ *network, found *device, changes link.BridgeChanges) (any, error) {
 	bridge, is := found.Details.(link.DetailsBridge)
 	if !is {
 		return nil, invalid("it is not a bridge")

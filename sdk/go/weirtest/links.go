@@ -10,19 +10,11 @@ import (
 	"weir.dev/weir/link"
 )
 
-func getLink(machine *machine, namespace weir.Namespace, of weir.LinkReference) (any, error) {
-	_, found, err := machine.on(namespace, of)
-	if err != nil {
-		return nil, err
-	}
+func getLink(_ *network, found *device) (any, error) {
 	return found.Link, nil
 }
 
-func listLinks(machine *machine, namespace weir.Namespace, kind *string, master *uint32) (any, error) {
-	network, err := machine.network(namespace)
-	if err != nil {
-		return nil, err
-	}
+func listLinks(network *network, kind *string, master *uint32) (any, error) {
 	var found []link.Link
 	for _, device := range network.links {
 		isOf := master == nil || device.Master != nil && *device.Master == *master
@@ -45,12 +37,11 @@ func getPeer(machine *machine, namespace weir.Namespace, of weir.LinkReference) 
 }
 
 // waitUp does not wait: nothing changes meanwhile.
-func waitUp(machine *machine, namespace weir.Namespace, of weir.LinkReference, _ uint32) (any, error) {
-	_, found, err := machine.on(namespace, of)
-	if err == nil && found.OperState != link.OperStateUp {
-		err = refuse(weir.TimedOut, "its operational state is %v", found.OperState)
+func waitUp(_ *network, found *device, _ uint32) (any, error) {
+	if found.OperState != link.OperStateUp {
+		return nil, refuse(weir.TimedOut, "its operational state is %v", found.OperState)
 	}
-	return nil, err
+	return nil, nil
 }
 
 func createLink(machine *machine, wanted link.NewLink) (any, error) {

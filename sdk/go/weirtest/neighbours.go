@@ -11,11 +11,7 @@ import (
 	"weir.dev/weir/neighbour"
 )
 
-func addNeighbour(machine *machine, namespace weir.Namespace, of weir.LinkReference, wanted neighbour.Neighbour) (any, error) {
-	network, device, err := machine.on(namespace, of)
-	if err != nil {
-		return nil, err
-	}
+func addNeighbour(network *network, device *device, wanted neighbour.Neighbour) (any, error) {
 	if wanted.Proxy {
 		// A proxy entry has no MAC and does not age.
 		wanted.MAC, wanted.State = nil, neighbour.StatePermanent
@@ -28,11 +24,7 @@ func addNeighbour(machine *machine, namespace weir.Namespace, of weir.LinkRefere
 }
 
 // deleteNeighbour removes an entry, and only if there is none, a proxy entry.
-func deleteNeighbour(machine *machine, namespace weir.Namespace, of weir.LinkReference, address netip.Addr) (any, error) {
-	network, device, err := machine.on(namespace, of)
-	if err != nil {
-		return nil, err
-	}
+func deleteNeighbour(network *network, device *device, address netip.Addr) (any, error) {
 	for _, isProxy := range []bool{false, true} {
 		at := slices.IndexFunc(network.neighbours, func(there entry) bool {
 			return there.link == device.Index && there.Address == address && there.Proxy == isProxy
@@ -45,11 +37,7 @@ func deleteNeighbour(machine *machine, namespace weir.Namespace, of weir.LinkRef
 	return nil, noEntry
 }
 
-func listNeighbours(machine *machine, namespace weir.Namespace, of weir.LinkReference, family *weir.IPFamily) (any, error) {
-	network, device, err := machine.on(namespace, of)
-	if err != nil {
-		return nil, err
-	}
+func listNeighbours(network *network, device *device, family *weir.IPFamily) (any, error) {
 	var found []neighbour.Neighbour
 	for _, there := range network.neighbours {
 		if there.link == device.Index && (family == nil || *family == familyOf(there.Address)) {
@@ -59,11 +47,7 @@ func listNeighbours(machine *machine, namespace weir.Namespace, of weir.LinkRefe
 	return found, nil
 }
 
-func announce(machine *machine, namespace weir.Namespace, of weir.LinkReference, addresses []netip.Addr) (any, error) {
-	network, device, err := machine.on(namespace, of)
-	if err != nil {
-		return nil, err
-	}
+func announce(network *network, device *device, addresses []netip.Addr) (any, error) {
 	for _, announced := range addresses {
 		isIt := func(held held) bool { return held.Address.Address.Addr() == announced }
 		if !slices.ContainsFunc(network.addressesOf(device.Index), isIt) {

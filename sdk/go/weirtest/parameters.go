@@ -92,11 +92,7 @@ func (network *network) isWithoutIPv6(link string) bool {
 	return is && value != "0"
 }
 
-func readParameter(machine *machine, namespace weir.Namespace, key string) (any, error) {
-	network, err := machine.network(namespace)
-	if err != nil {
-		return nil, err
-	}
+func readParameter(network *network, key string) (any, error) {
 	return network.parameter(key)
 }
 
@@ -123,11 +119,7 @@ func checkKey(key string) error {
 	return nil
 }
 
-func writeParameter(machine *machine, namespace weir.Namespace, key, value string) (any, error) {
-	network, err := machine.network(namespace)
-	if err != nil {
-		return nil, err
-	}
+func writeParameter(network *network, key, value string) (any, error) {
 	before, err := network.parameter(key)
 	if err != nil {
 		return nil, err

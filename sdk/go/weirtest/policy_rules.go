@@ -94,11 +94,7 @@ func deletePolicyRule(machine *machine, namespace weir.Namespace, rule policyrul
 	return nil, nil
 }
 
-func listPolicyRules(machine *machine, namespace weir.Namespace, family *weir.IPFamily) (any, error) {
-	network, err := machine.network(namespace)
-	if err != nil {
-		return nil, err
-	}
+func listPolicyRules(network *network, family *weir.IPFamily) (any, error) {
 	var found []policyrule.Rule
 	for _, rule := range network.policyRules {
 		if family == nil || *family == rule.Family {

@@ -59,11 +59,7 @@ func replaceRoute(machine *machine, namespace weir.Namespace, wanted route.Route
 	return nil, nil
 }
 
-func deleteRoute(machine *machine, namespace weir.Namespace, wanted route.Route) (any, error) {
-	network, err := machine.network(namespace)
-	if err != nil {
-		return nil, err
-	}
+func deleteRoute(network *network, wanted route.Route) (any, error) {
 	meant, err := network.withIndexes(wanted)
 	if err != nil {
 		return nil, err
@@ -114,11 +110,7 @@ func matches(there routeEntry, filter route.Filter, table *uint32) bool {
 }
 
 // getRoute looks in the table of the own addresses first, then in the main one: for the longest prefix.
-func getRoute(machine *machine, namespace weir.Namespace, to netip.Addr) (any, error) {
-	network, err := machine.network(namespace)
-	if err != nil {
-		return nil, err
-	}
+func getRoute(network *network, to netip.Addr) (any, error) {
 	for _, table := range []uint32{localTable, route.MainTable} {
 		best := -1
 		for i, there := range network.routes {

@@ -80,11 +80,7 @@ func (device *device) handleOf(wanted traffic.Qdisc) uint32 {
 	return handle
 }
 
-func deleteQdisc(machine *machine, namespace weir.Namespace, of weir.LinkReference, parent uint32) (any, error) {
-	_, device, err := machine.on(namespace, of)
-	if err != nil {
-		return nil, err
-	}
+func deleteQdisc(_ *network, device *device, parent uint32) (any, error) {
 	if !device.removeQdisc(parent) {
 		return nil, noEntry
 	}
@@ -112,17 +108,8 @@ func (device *device) removeQdisc(parent uint32) bool {
 	return true
 }
 
-func listQdiscs(machine *machine, namespace weir.Namespace, of weir.LinkReference) (any, error) {
-	return listed(machine, namespace, of, func(device *device) []traffic.Qdisc { return device.qdiscs })
-}
-
-// listed returns what a link has, for the caller to keep.
-func listed[T any](machine *machine, namespace weir.Namespace, of weir.LinkReference, all func(*device) []T) (any, error) {
-	_, device, err := machine.on(namespace, of)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(all(device)), nil
+func listQdiscs(_ *network, device *device) (any, error) {
+	return slices.Clone(device.qdiscs), nil
 }
 
 func addClass(machine *machine, namespace weir.Namespace, of weir.LinkReference, wanted traffic.Class) (any, error) {
@@ -145,8 +132,8 @@ func addClass(machine *machine, namespace weir.Namespace, of weir.LinkReference,
 	return nil, nil
 }
 
-func listClasses(machine *machine, namespace weir.Namespace, of weir.LinkReference) (any, error) {
-	return listed(machine, namespace, of, func(device *device) []traffic.Class { return device.classes })
+func listClasses(_ *network, device *device) (any, error) {
+	return slices.Clone(device.classes), nil
 }
 
 func addFilter(machine *machine, namespace weir.Namespace, of weir.LinkReference, wanted traffic.Filter) (any, error) {
@@ -248,11 +235,7 @@ func (device *device) hasHTB(handle uint32) bool {
 	})
 }
 
-func listFilters(machine *machine, namespace weir.Namespace, of weir.LinkReference, parent uint32) (any, error) {
-	_, device, err := machine.on(namespace, of)
-	if err != nil {
-		return nil, err
-	}
+func listFilters(_ *network, device *device, parent uint32) (any, error) {
 	var found []traffic.Filter
 	for _, filter := range device.filters {
 		if filter.Parent == parent {
