@@ -77,6 +77,13 @@ pub fn assert_lacks(text: &str, parts: &[&str]) {
     }
 }
 
+/// Checks that a text contains each of these and none of the others.
+#[track_caller]
+pub fn assert_contains_without(text: &str, parts: &[&str], others: &[&str]) {
+    assert_contains(text, parts);
+    assert_lacks(text, others);
+}
+
 /// An object with more keys, which come in the place of its own ones of these names.
 pub fn with_keys(mut object: Value, keys: Value) -> Value {
     let (Some(own), Value::Object(keys)) = (object.as_object_mut(), keys) else {
