@@ -16,8 +16,24 @@ const OF_IPV6: Ipv6Addr = Ipv6Addr::new(0xfd00, 1, 0, 0, 0, 0, 0, 7);
 const ARP_OPERATION: usize = 20;
 const ICMPV6_TYPE: usize = 54;
 
-/// An ADD of the plugin with these keys over `eth1`, which must be announced on the wire.
-pub fn must_be_heard(plugin: &str, keys: Value) -> Result<()> {
+/// An ADD of the plugin with these keys over `eth1`, which must be announced on the wire. Among the cases of a plugin it is
+/// one that has nothing to compare.
+pub struct Announced {
+    pub plugin: &'static str,
+    pub keys: Value,
+}
+
+impl Announced {
+    pub fn in_brief(self) -> Self {
+        self
+    }
+
+    pub fn run(self) {
+        must_be_heard(self.plugin, self.keys).expect("the announcement is heard");
+    }
+}
+
+fn must_be_heard(plugin: &str, keys: Value) -> Result<()> {
     let side = Side::create(Whose::Weir, 1)?;
     side.node.ip("link add eth1 type veth peer name wire1")?;
     side.node.ip("link set eth1 up")?;

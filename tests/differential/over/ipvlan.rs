@@ -62,13 +62,7 @@ in_machine_cases! {
             .fails();
 }
 
-super::common_cases!(in_machine_cases, ipvlan);
-
-#[test]
-#[ignore = "needs a kernel with ipvlan: `machine` runs it"]
-fn its_neighbours_hear_of_its_addresses() -> Result<()> {
-    super::announced::must_be_heard("ipvlan", json!({}))
-}
+super::common_cases!(in_machine_cases, ipvlan, json!({}));
 
 #[test]
 #[ignore = "needs a kernel with ipvlan: `machine` runs it"]

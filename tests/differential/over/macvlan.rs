@@ -81,12 +81,7 @@ cases! {
         macvlan(json!({}), ipv4()).then(json!({"type": "tuning", "sysctl": {"net.ipv4.conf.eth0.rp_filter": "2"}}));
 }
 
-super::common_cases!(cases, macvlan);
-
-#[test]
-fn its_neighbours_hear_of_its_addresses() -> Result<()> {
-    super::announced::must_be_heard("macvlan", json!({}))
-}
+super::common_cases!(cases, macvlan, json!({}));
 
 #[test]
 fn a_master_in_the_container() -> Result<()> {

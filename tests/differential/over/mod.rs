@@ -13,11 +13,15 @@ use anyhow::{Result, ensure};
 use crate::case::Case;
 use crate::side::{Side, Whose, with_previous};
 
-/// The families of addresses and the older versions of the specification, for the function that makes a plugin's case of
-/// its keys and its IPAM configuration. A result before 0.3.0 has one address of each family.
+/// The families of addresses, their announcement and the older versions of the specification, for the function that makes a
+/// plugin's case of its keys and its IPAM configuration, and for the keys that it needs. A result before 0.3.0 has one address of each family.
 macro_rules! common_cases {
-    ($cases:ident, $plugin:ident) => {
+    ($cases:ident, $plugin:ident, $keys:expr) => {
         crate::case::$cases! {
+            its_neighbours_hear_of_its_addresses: super::announced::Announced {
+                plugin: stringify!($plugin),
+                keys: $keys,
+            };
             ipv4_alone: $plugin(json!({}), crate::subnets::ipv4());
             ipv6_alone: $plugin(json!({}), crate::subnets::ipv6_with_default_route());
             ipv6_is_off_in_the_containers: $plugin(json!({}), crate::subnets::ipv6()).without_ipv6();

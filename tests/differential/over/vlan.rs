@@ -49,13 +49,7 @@ in_machine_cases! {
             .fails();
 }
 
-super::common_cases!(in_machine_cases, vlan);
-
-#[test]
-#[ignore = "needs a kernel with VLANs: `machine` runs it"]
-fn its_neighbours_hear_of_its_addresses() -> Result<()> {
-    super::announced::must_be_heard("vlan", json!({"vlanId": 7}))
-}
+super::common_cases!(in_machine_cases, vlan, json!({"vlanId": 7}));
 
 #[test]
 #[ignore = "needs a kernel with VLANs: `machine` runs it"]
