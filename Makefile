@@ -27,7 +27,7 @@ PLUGINS := bandwidth bridge dummy firewall host-device host-local ipvlan loopbac
 EXAMPLES := labels point-to-point route-override stable-addresses
 # Plugins in Go, with the toolchain of tests/setup and a cache of what it has built.
 IN_GO := examples/route-override-go tests/plugins/go-probe
-GO    := GOCACHE=$(abspath target/go/cache) GOTOOLCHAIN=local GOPROXY=off $(abspath target/tools/go/bin/go)
+GO    := GOCACHE=$(abspath target/go/cache) GOTOOLCHAIN=local GOPROXY=off CGO_ENABLED=0 $(abspath target/tools/go/bin/go)
 GUESTS  := $(notdir $(wildcard tests/hostile/guests/*))
 # What is a plugin and nothing else: these have no tests of their own, and are built for no other target.
 SANDBOXED_ONLY := $(addprefix weir-example-,hostile $(EXAMPLES)) $(addprefix weir-hostile-,$(GUESTS))
@@ -175,6 +175,7 @@ demo: dev ## build weir and show what it does; needs no root
 
 ## Tests.
 
+# Go compiles its standard library for this machine as well, which several tests would do at once.
 test-build: plugins-dev
 	$(call build-dev,$(WASI),$(SANDBOXED_ONLY))
 	$(CARGO) build $(DEV) $(ALL) --bins --tests
@@ -185,7 +186,7 @@ test-build: plugins-dev
 		examples/pinned-gateway/pinned_gateway.c
 	@tests/setup go
 	@$(DEV_OUT)/weir-go sdk/go
-	@$(foreach directory,$(IN_GO),$(call build-go,$(directory)) &&) true
+	@$(GO) -C sdk/go build ./... & $(foreach directory,$(IN_GO),$(call build-go,$(directory)) &&) wait $$!
 	@tests/collect-components target/components target/c/pinned-gateway/pinned-gateway.wasm \
 		$(addprefix target/go/,$(addsuffix .wasm,$(notdir $(IN_GO)))) \
 		$(call built,$(BARE),debug,$(PLUGINS)) \
