@@ -192,17 +192,9 @@ impl Vm {
 
     fn boot(&self, scratch: &Scratch, initramfs_bytes: usize) -> Result<Output> {
         let memory_mib = MEMORY_MIB + 2 * (initramfs_bytes >> 20);
-        // Before all other tests, which would be waiting for it at the end: where that is not allowed, nice(1) goes on without.
-        Command::new("nice")
-            .args(["-n", "-10"])
-            // A test that is killed takes the guest with it: timeout(1) hands the signal on.
-            .args([
-                "setpriv",
-                "--pdeathsig",
-                "TERM",
-                "timeout",
-                "--kill-after=5",
-            ])
+        // A test that is killed takes the guest with it: timeout(1) hands the signal on.
+        Command::new("setpriv")
+            .args(["--pdeathsig", "TERM", "timeout", "--kill-after=5"])
             .arg(self.timeout.as_secs_f64().to_string())
             .arg("qemu-system-x86_64")
             // KVM is not used even where there is one: nested, it may hang.
@@ -224,7 +216,7 @@ impl Vm {
             .args(port(3, "status", scratch))
             .stdin(Stdio::null())
             .output()
-            .context("starting nice of the Debian package coreutils")
+            .context("starting setpriv of the Debian package util-linux")
     }
 
     /// Says why a run has no exit status.
