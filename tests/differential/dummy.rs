@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::case::Case;
 use crate::recorded::recorded_in_machine_cases;
-use crate::subnets::with_routes;
+use crate::subnets::{self, with_routes};
 
 /// `dummy` with addresses of host-local with these keys.
 fn host_local(ipam: Value) -> Case {
@@ -45,8 +45,8 @@ recorded_in_machine_cases! { "dummy":
         "addresses": [{"address": "10.1.0.5/24", "gateway": "10.1.0.1"}, {"address": "fd00:1::5/64"}],
         "routes": [{"dst": "0.0.0.0/0"}],
     })).in_brief();
-    ipv6_alone: host_local(json!({"subnet": "fd00:1::/64", "routes": [{"dst": "::/0"}]})).in_brief();
-    ipv6_is_off_in_the_containers: host_local(json!({"subnet": "fd00:1::/64"})).without_ipv6()
+    ipv6_alone: host_local(subnets::ipv6_with_default_route()).in_brief();
+    ipv6_is_off_in_the_containers: host_local(subnets::ipv6()).without_ipv6()
         .in_brief();
     dns_of_the_ipam_plugin:
         host_local(json!({"subnet": "10.1.0.0/24", "resolvConf": "/etc/resolv.conf"}))
@@ -55,7 +55,7 @@ recorded_in_machine_cases! { "dummy":
     an_exhausted_range: host_local(
         json!({"subnet": "10.1.0.0/24", "rangeStart": "10.1.0.5", "rangeEnd": "10.1.0.5"}),
     ).succeeds_once();
-    an_interface_of_that_name_exists: host_local(json!({"subnet": "10.1.0.0/24"}))
+    an_interface_of_that_name_exists: host_local(subnets::ipv4())
         .in_containers("link add eth0 type dummy")
         .fails();
     no_addresses: Case::new(json!({"type": "dummy"})).fails();

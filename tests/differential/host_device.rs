@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::case::{Case, cases};
 use crate::side::{Side, Whose, with_previous};
-use crate::subnets::{dual_stack, ipv4};
+use crate::subnets::{self, dual_stack, ipv4};
 
 /// A device for each of the two containers.
 fn devices(keys: Value) -> Case {
@@ -37,7 +37,7 @@ cases! {
         "routes": [{"dst": "0.0.0.0/0"}, {"dst": "192.0.2.0/24", "gw": "10.1.0.9"}],
     }));
     dual_stack_addresses: host_local(dual_stack());
-    ipv6_alone: host_local(json!({"subnet": "fd00:1::/64"}));
+    ipv6_alone: host_local(subnets::ipv6());
     fixed_addresses: devices(json!({"ipam": {
         "type": "static", "addresses": [{"address": "10.1.0.5/24", "gateway": "10.1.0.1"}],
     }}));

@@ -7,7 +7,7 @@ use weir_kit::Container;
 
 use crate::case::{Case, cases};
 use crate::side::{Side, Whose, with_previous};
-use crate::subnets::{dual_stack, ipv4};
+use crate::subnets::{self, dual_stack, ipv4};
 
 fn sbr() -> Value {
     json!({"type": "sbr"})
@@ -39,7 +39,7 @@ cases! {
     }));
     dual_stack_on_a_bridge: bridge(json!({}), dual_stack());
     dual_stack_with_default_routes: bridge(json!({"isDefaultGateway": true}), dual_stack());
-    ipv6_alone: bridge(json!({}), json!({"subnet": "fd00:1::/64"}));
+    ipv6_alone: bridge(json!({}), subnets::ipv6());
     two_subnets_of_one_family: bridge(
         json!({}),
         json!({"ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "10.2.0.0/16"}]]}),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::case::Case;
 use crate::recorded::recorded_cases;
-use crate::subnets::with_default_routes;
+use crate::subnets::{self, with_default_routes};
 
 /// `tap` of layer 2 with these keys. The reference's ADD of an interface that is there already succeeds, and leaves
 /// a device of a random name.
@@ -51,7 +51,7 @@ mod needs_root {
             json!({}), json!({"subnet": "10.1.0.0/24", "routes": [{"dst": "0.0.0.0/0"}]}),
         );
         dual_stack_with_default_routes: layer_3(json!({}), with_default_routes());
-        ipv6_is_off_in_the_containers: layer_3(json!({}), json!({"subnet": "fd00:1::/64"})).without_ipv6();
+        ipv6_is_off_in_the_containers: layer_3(json!({}), subnets::ipv6()).without_ipv6();
         a_fixed_address: layer_2(json!({}))
             .with("ipam", json!({"type": "static", "addresses": [{"address": "10.1.0.5/24", "gateway": "10.1.0.1"}]}))
             .of_second("ipam", json!({"type": "static", "addresses": [{"address": "10.1.0.9/24"}]}));

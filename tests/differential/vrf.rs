@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::case::{Case, in_machine_cases};
 use crate::recorded::recorded_in_machine_cases;
-use crate::subnets::{dual_stack, ipv4};
+use crate::subnets::{self, dual_stack, ipv4};
 
 /// A VRF with these keys, for an interface of a bridge with addresses of host-local with those.
 fn vrf(keys: Value, ipam: Value) -> Case {
@@ -19,7 +19,7 @@ fn red(ipam: Value) -> Case {
 
 in_machine_cases! {
     ipv4_alone: red(ipv4());
-    ipv6_alone: red(json!({"subnet": "fd00:1::/64"}));
+    ipv6_alone: red(subnets::ipv6());
     both_families: red(dual_stack()).deleted_twice();
     a_table_of_its_own: vrf(json!({"vrfname": "red", "table": 1001}), dual_stack());
     another_vrf_is_there: red(ipv4()).in_containers("link add blue type vrf table 1");

@@ -96,24 +96,24 @@ func of0(act func(*machine) (any, error)) function {
 }
 
 func of1[A any](act func(*machine, A) (any, error)) function {
-	return func(machine *machine, given []any) (any, error) { return act(machine, as[A](given[0])) }
+	return func(machine *machine, given []any) (any, error) { return act(machine, as[A](given, 0)) }
 }
 
 func of2[A, B any](act func(*machine, A, B) (any, error)) function {
 	return func(machine *machine, given []any) (any, error) {
-		return act(machine, as[A](given[0]), as[B](given[1]))
+		return act(machine, as[A](given, 0), as[B](given, 1))
 	}
 }
 
 func of3[A, B, C any](act func(*machine, A, B, C) (any, error)) function {
 	return func(machine *machine, given []any) (any, error) {
-		return act(machine, as[A](given[0]), as[B](given[1]), as[C](given[2]))
+		return act(machine, as[A](given, 0), as[B](given, 1), as[C](given, 2))
 	}
 }
 
 func of4[A, B, C, D any](act func(*machine, A, B, C, D) (any, error)) function {
 	return func(machine *machine, given []any) (any, error) {
-		return act(machine, as[A](given[0]), as[B](given[1]), as[C](given[2]), as[D](given[3]))
+		return act(machine, as[A](given, 0), as[B](given, 1), as[C](given, 2), as[D](given, 3))
 	}
 }
 
@@ -124,11 +124,11 @@ func inNetwork1[A any](act func(*network, A) (any, error)) function {
 
 func inNetwork2[A, B any](act func(*network, A, B) (any, error)) function {
 	return func(machine *machine, given []any) (any, error) {
-		network, err := machine.network(as[weir.Namespace](given[0]))
+		network, err := machine.network(as[weir.Namespace](given, 0))
 		if err != nil {
 			return nil, err
 		}
-		return act(network, argument[A](given, 1), argument[B](given, 2))
+		return act(network, as[A](given, 1), as[B](given, 2))
 	}
 }
 
@@ -139,24 +139,19 @@ func onLink0(act func(*network, *device) (any, error)) function {
 
 func onLink1[A any](act func(*network, *device, A) (any, error)) function {
 	return func(machine *machine, given []any) (any, error) {
-		network, device, err := machine.on(as[weir.Namespace](given[0]), as[weir.LinkReference](given[1]))
+		network, device, err := machine.on(as[weir.Namespace](given, 0), as[weir.LinkReference](given, 1))
 		if err != nil {
 			return nil, err
 		}
-		return act(network, device, argument[A](given, 2))
+		return act(network, device, as[A](given, 2))
 	}
 }
 
-// argument returns one of those that are given; the zero value where there are fewer.
-func argument[A any](given []any, at int) A {
+// as returns an argument; the zero value for a nil interface, and where there are fewer.
+func as[A any](given []any, at int) A {
+	var value A
 	if at < len(given) {
-		return as[A](given[at])
+		value, _ = given[at].(A)
 	}
-	return as[A](nil)
-}
-
-// as returns an argument; the zero value for a nil interface.
-func as[A any](argument any) A {
-	value, _ := argument.(A)
 	return value
 }
