@@ -79,8 +79,8 @@ SDK := weir-cni weir-sdk-macros weir-sdk
 
 # A plugin without optimisation is built no sooner, and takes three times as long to compile ahead of time.
 SMALL := -C opt-level=s -C codegen-units=1 -C debug-assertions=off -C overflow-checks=off
-# $(call build-dev,TARGET,PACKAGES)
-build-dev = $(call rustflags-of,$(1))="$(SMALL)" $(CARGO) build --locked --target $(1) $(addprefix -p ,$(2))
+# $(call build-dev,TARGET,PACKAGES): with the features that the workspace's build wants of what macros depend on.
+build-dev = $(call rustflags-of,$(1))="$(SMALL)" $(CARGO) build --locked --target $(1) $(addprefix -p ,weir-features $(2))
 
 # $(call build-go,DIRECTORY): a plugin in Go as its author builds it. A build of what has not changed takes no time.
 in-go = target/go/$(notdir $(1))

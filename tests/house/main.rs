@@ -1,6 +1,7 @@
 //! The house's rules that neither Cargo nor the compiler checks.
 
 mod circles;
+mod features;
 mod guests;
 mod permits;
 mod source;
@@ -62,4 +63,21 @@ fn each_guest_program_has_a_test() {
 fn the_map_of_the_architecture_has_fewer_than_150_lines() {
     let map = fs::read_to_string(house().join("ARCHITECTURE.md")).expect("the map is there");
     assert!(map.lines().count() < 150, "{} lines", map.lines().count());
+}
+
+#[test]
+fn what_procedural_macros_depend_on_is_built_once() -> anyhow::Result<()> {
+    let of_plugins = features::of_plugins()?;
+    let of_workspace = features::of_workspace()?;
+    let is_there = |package: &str| of_plugins.iter().any(|found| found.starts_with(package));
+    assert!(
+        is_there("syn ") && is_there("wit-parser "),
+        "{of_plugins:#?}"
+    );
+    let other: Vec<_> = of_plugins.difference(&of_workspace).collect();
+    assert!(
+        other.is_empty(),
+        "the builds of the plugins want other features than the workspace's: add what is missing to tests/features: {other:#?}"
+    );
+    Ok(())
 }

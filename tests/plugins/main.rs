@@ -21,10 +21,11 @@ mod standard;
 mod suggest_grant;
 mod test;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use weir_kit::guest::granted;
 use weir_kit::{Node, house};
@@ -44,6 +45,22 @@ fn json(node: &Node, words: &[&str], code: i32) -> Value {
 
 fn path(path: &Path) -> Result<&str> {
     path.to_str().context("a path of text")
+}
+
+/// Has a project build nothing again for its procedural macros that the repository has built: with the same features.
+fn share_features(project: &Path) -> Result<()> {
+    let manifest = project.join("Cargo.toml");
+    let text = fs::read_to_string(&manifest)?;
+    let features = house().join("tests/features");
+    let table = format!("[dependencies]\nweir-features = {{ path = {features:?} }}\n");
+    let shared = text.replace("[dependencies]\n", &table);
+    ensure!(shared != text, "no dependencies:\n{text}");
+    Ok(fs::write(manifest, shared)?)
+}
+
+/// The target of the repository's own build, whose libraries a project outside can use.
+fn own_target() -> String {
+    format!("{}-unknown-linux-musl", std::env::consts::ARCH)
 }
 
 fn said(output: &Output) -> String {

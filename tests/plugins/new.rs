@@ -10,7 +10,7 @@ use serde_json::Value;
 use weir_kit::{Node, assert_contains, binary, house, program};
 
 use crate::go::in_target;
-use crate::{json, path, said};
+use crate::{json, own_target, path, said, share_features};
 
 /// A new project in Rust.
 struct Project {
@@ -33,6 +33,7 @@ impl Project {
         assert!(files.iter().all(is_written), "{written:#}");
 
         // Most of what it needs is built already, with the house's profile `dev`.
+        share_features(&directory)?;
         symlink(
             house.join("target").canonicalize()?,
             directory.join("target"),
@@ -56,6 +57,7 @@ impl Project {
             .current_dir(&self.directory)
             .env("WEIR", binary())
             .env("CARGO_NET_OFFLINE", "true")
+            .env("CARGO_BUILD_TARGET", own_target())
             .output()
             .context("run cargo")?;
         let text = said(&output);

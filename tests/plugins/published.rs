@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use weir_kit::{Node, assert_contains, binary, house};
 
-use crate::{path, said};
+use crate::{own_target, path, said, share_features};
 
 /// What is published, in the order in which it must be.
 const PACKAGES: [&str; 3] = ["weir-cni", "weir-sdk-macros", "weir-sdk"];
@@ -55,8 +55,7 @@ fn packages(directory: &Path, options: &[&str]) -> Result<Vec<Value>> {
     let words = [&["metadata", "--format-version", "1"], options].concat();
     let mut command = cargo(&words, directory);
     // Of other targets, not everything need be there.
-    let own = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
-    let filters = [&own, TARGET].map(|target| format!("--filter-platform={target}"));
+    let filters = [&own_target(), TARGET].map(|target| format!("--filter-platform={target}"));
     let metadata: Value = serde_json::from_slice(&output(command.args(filters))?)?;
     let packages = metadata["packages"].as_array();
     packages.cloned().context("a list of packages")
@@ -105,8 +104,13 @@ impl Registry {
             "[package]\nname = \"only\"\nedition = \"2024\"\n[dependencies]\n{name} = \"{VERSION}\"\n"
         );
         fs::write(project.join("Cargo.toml"), manifest)?;
+        share_features(&project)?;
         lock(&project)?;
-        output(&mut cargo_outside(&["check"], &project)).map(drop)
+        output(&mut cargo_outside(
+            &["check", "--target", &own_target()],
+            &project,
+        ))
+        .map(drop)
     }
 
     /// Where a package of the SDK is unpacked.
@@ -202,6 +206,7 @@ fn a_project_is_built_from_the_packages_alone() -> Result<()> {
     node.weir(&[&words[..], &["--sdk", compatible]].concat())?;
     let manifest = fs::read_to_string(project.join("Cargo.toml"))?;
     assert_contains(&manifest, &[&format!("\nweir-sdk = \"{compatible}\"\n")]);
+    share_features(&project)?;
     lock(&project)?;
     registry.is_used(&project)?;
     output(&mut cargo_outside(&["build", "--target", TARGET], &project))?;
