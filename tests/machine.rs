@@ -31,8 +31,8 @@ mod vrf;
 /// Where the guest has a test program, two levels below weir as in a target directory.
 const PROGRAM: &str = "/lab/release/deps/test";
 
-/// A machine without acceleration runs some ten times slower, beside other tests.
-const TIMEOUT: Duration = Duration::from_secs(600);
+/// A machine without acceleration runs some ten times slower, and beside other tests it has a sixth of a processor's time.
+const TIMEOUT: Duration = Duration::from_secs(840);
 
 /// The modules of Debian's kernel that a node loads on demand.
 const LINKS: [&str; 9] = [
