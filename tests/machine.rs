@@ -32,7 +32,7 @@ mod vrf;
 const PROGRAM: &str = "/lab/release/deps/test";
 
 /// A machine without acceleration runs some ten times slower, and beside other tests it has a sixth of a processor's time.
-const TIMEOUT: Duration = Duration::from_secs(840);
+const TIMEOUT: Duration = Duration::from_secs(1200);
 
 /// The modules of Debian's kernel that a node loads on demand.
 const LINKS: [&str; 9] = [
