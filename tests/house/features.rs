@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use weir_kit::house;
+use weir_kit::{house, target};
 
 /// Packages with their versions and features, one each.
 type Packages = BTreeSet<String>;
@@ -22,7 +22,7 @@ pub fn of_plugins() -> Result<Packages> {
 
 /// In the build of everything, with what only tests need.
 pub fn of_workspace() -> Result<Packages> {
-    let target = format!("--target={}-unknown-linux-musl", std::env::consts::ARCH);
+    let target = format!("--target={}", target());
     below_macros(&[&target, "--edges=normal,dev", "--workspace"])
 }
 

@@ -155,6 +155,11 @@ pub fn house() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// The target that the tests, and what they run, are built for.
+pub fn target() -> String {
+    format!("{}-unknown-linux-musl", std::env::consts::ARCH)
+}
+
 /// The version of Rust that the house is built with.
 pub fn toolchain() -> Result<String> {
     let text = fs::read_to_string(house().join("rust-toolchain.toml"))?;

@@ -58,11 +58,6 @@ fn share_features(project: &Path) -> Result<()> {
     Ok(fs::write(manifest, shared)?)
 }
 
-/// The target of the repository's own build, whose libraries a project outside can use.
-fn own_target() -> String {
-    format!("{}-unknown-linux-musl", std::env::consts::ARCH)
-}
-
 fn said(output: &Output) -> String {
     let (out, errors) = (
         String::from_utf8_lossy(&output.stdout),

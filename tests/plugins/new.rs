@@ -7,10 +7,10 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
-use weir_kit::{Node, assert_contains, binary, house, program};
+use weir_kit::{Node, assert_contains, binary, house, program, target};
 
 use crate::go::in_target;
-use crate::{json, own_target, path, said, share_features};
+use crate::{json, path, said, share_features};
 
 /// A new project in Rust.
 struct Project {
@@ -57,7 +57,7 @@ impl Project {
             .current_dir(&self.directory)
             .env("WEIR", binary())
             .env("CARGO_NET_OFFLINE", "true")
-            .env("CARGO_BUILD_TARGET", own_target())
+            .env("CARGO_BUILD_TARGET", target())
             .output()
             .context("run cargo")?;
         let text = said(&output);

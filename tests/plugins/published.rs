@@ -8,9 +8,9 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use weir_kit::{Node, assert_contains, binary, house};
+use weir_kit::{Node, assert_contains, binary, house, target};
 
-use crate::{own_target, path, said, share_features};
+use crate::{path, said, share_features};
 
 /// What is published, in the order in which it must be.
 const PACKAGES: [&str; 3] = ["weir-cni", "weir-sdk-macros", "weir-sdk"];
@@ -55,7 +55,7 @@ fn packages(directory: &Path, options: &[&str]) -> Result<Vec<Value>> {
     let words = [&["metadata", "--format-version", "1"], options].concat();
     let mut command = cargo(&words, directory);
     // Of other targets, not everything need be there.
-    let filters = [&own_target(), TARGET].map(|target| format!("--filter-platform={target}"));
+    let filters = [&target(), TARGET].map(|target| format!("--filter-platform={target}"));
     let metadata: Value = serde_json::from_slice(&output(command.args(filters))?)?;
     let packages = metadata["packages"].as_array();
     packages.cloned().context("a list of packages")
@@ -107,7 +107,7 @@ impl Registry {
         share_features(&project)?;
         lock(&project)?;
         output(&mut cargo_outside(
-            &["check", "--target", &own_target()],
+            &["check", "--target", &target()],
             &project,
         ))
         .map(drop)
