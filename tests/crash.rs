@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::trace::End;
+use weir_kit::trace::{End, kill_at_points};
 use weir_kit::{Call, Container, Node, State, guarded_bridge, weir};
 
 #[path = "crash/container.rs"]
@@ -13,6 +13,8 @@ mod container;
 const POINTS: usize = 50;
 /// How many points of an ADD over an interface of the host.
 const LOWER_POINTS: usize = 30;
+/// How many points of an ADD whose DEL has a result.
+const WITH_RESULT_POINTS: usize = 10;
 /// How many points of the first ADD of a node.
 const FIRST_POINTS: usize = 20;
 
@@ -30,59 +32,33 @@ fn a_del_after_a_kill_at_any_point_leaves_the_node_as_it_was() -> Result<()> {
         .result();
     let before = State::of(&node)?;
 
-    kill_at_many_points(&node, &config(), POINTS, |container| {
+    kill_at_points(POINTS, |point| {
+        let container = &node.container()?;
+        let end = kill_and_delete(&node, &config(), point, container)?;
         is_as_before(&node, container, &before)?;
         make_and_delete(&node, &config(), container)?;
-        is_as_before(&node, container, &before)
+        is_as_before(&node, container, &before)?;
+        Ok(end)
     })?;
     let checked = with_previous(&node, &other, "CHECK")?;
     node.run(&checked)?.result();
     Ok(())
 }
 
-/// Attachments that are killed at this many points of their ADD at least, and deleted. `examine` sees each container then.
-fn kill_at_many_points(
-    node: &Node,
-    config: &Value,
-    many: usize,
-    examine: impl Fn(&Container) -> Result<()>,
-) -> Result<()> {
-    let points = count_points(node, config, many)?;
-    let mut killed = 0;
-    // An ADD that does not have to wait for something has fewer points: a few kills may come too late.
-    let tried = many + many / 5;
-    for nth in 0..tried {
-        let point = nth * points / tried;
-        let one = || -> Result<bool> {
-            let container = node.container()?;
-            let is_killed = kill_and_delete(node, config, point, &container)?;
-            examine(&container)?;
-            Ok(is_killed)
-        };
-        let is_killed = one().with_context(|| format!("killed at point {point} of {points}"))?;
-        killed += usize::from(is_killed);
-    }
-    assert!(
-        killed >= many,
-        "only {killed} ADDs were killed before their end"
-    );
-    Ok(())
-}
-
-/// One attachment, killed at `point` of its ADD, and deleted. Whether the ADD came so far.
+/// One attachment, killed at `point` of its ADD, if any, and deleted.
 fn kill_and_delete(
     node: &Node,
     config: &Value,
-    point: usize,
+    point: Option<usize>,
     container: &Container,
-) -> Result<bool> {
+) -> Result<End> {
     let plugin = config["type"].as_str().context("a type")?;
     let add = weir(node, plugin, "ADD", container, config);
-    let end = node.inside(|| add.run_until(Some(point)))?;
+    let end = node.inside(|| add.run_until(point))?;
     let deleted = node.run(&weir(node, plugin, "DEL", container, config))?;
     assert!(deleted.succeeded(), "DEL after the kill: {deleted:?}");
     assert_eq!(container.links()?, ["lo"], "links in the container");
-    Ok(end == End::Killed)
+    Ok(end)
 }
 
 /// Fails where anything is left on the node.
@@ -147,9 +123,10 @@ fn kill_over_an_interface(keys: &Value) -> Result<()> {
     config.as_object_mut().context("keys")?.extend(keys);
     let before = State::of(&node)?;
     // The rest is looked at once, since some of these run in an emulated machine.
-    kill_at_many_points(&node, &config, LOWER_POINTS, |_| {
+    kill_at_points(LOWER_POINTS, |point| {
+        let end = kill_and_delete(&node, &config, point, &node.container()?)?;
         assert_eq!(node.taken("over"), [""; 0], "leases");
-        Ok(())
+        Ok(end)
     })?;
     let container = node.container()?;
     is_as_before(&node, &container, &before)?;
@@ -165,41 +142,31 @@ fn a_del_with_a_result_of_before_the_kill_also_leaves_nothing() -> Result<()> {
         .run(&weir(&node, "bridge", "ADD", &other, &config()))?
         .result();
     let before = State::of(&node)?;
-    let points = count_points(&node, &config(), POINTS)?;
-    for nth in 1..10 {
+    kill_at_points(WITH_RESULT_POINTS, |point| {
         let container = node.container()?;
         let add = weir(&node, "bridge", "ADD", &container, &config());
-        assert_eq!(
-            node.inside(|| add.run_until(Some(nth * points / 11)))?,
-            End::Killed
-        );
+        let end = node.inside(|| add.run_until(point))?;
         // Whatever the runtime remembers, here another attachment's: it must not be touched.
         let mut with_result = config();
         with_result["prevResult"] = of_other.clone();
         let deleted = node.run(&weir(&node, "bridge", "DEL", &container, &with_result))?;
         assert!(deleted.succeeded(), "DEL after the kill: {deleted:?}");
         State::of(&node)?.assert_same(&before);
-    }
-    Ok(())
+        Ok(end)
+    })
 }
 
 #[test]
 fn a_kill_in_the_first_add_of_a_node_spoils_nothing_for_the_next() -> Result<()> {
-    let clean = Node::create()?;
-    let points = count_points(&clean, &config(), POINTS)?;
-    for nth in 0..FIRST_POINTS {
-        let point = nth * points / (FIRST_POINTS + 3);
-        first_add(point).with_context(|| format!("killed at point {point} of {points}"))?;
-    }
-    Ok(())
+    kill_at_points(FIRST_POINTS, first_add)
 }
 
 /// A node whose first ADD is killed must work as one whose first ADD is not.
-fn first_add(point: usize) -> Result<()> {
+fn first_add(point: Option<usize>) -> Result<End> {
     let (killed, unharmed) = (Node::create()?, Node::create()?);
     let victim = killed.container()?;
     let add = weir(&killed, "bridge", "ADD", &victim, &config());
-    assert_eq!(killed.inside(|| add.run_until(Some(point)))?, End::Killed);
+    let end = killed.inside(|| add.run_until(point))?;
     verify_log(&killed)?;
     killed
         .run(&weir(&killed, "bridge", "DEL", &victim, &config()))?
@@ -231,7 +198,7 @@ fn first_add(point: usize) -> Result<()> {
         structure(&unharmed),
         "tables, chains and rules"
     );
-    Ok(())
+    Ok(end)
 }
 
 /// Tables, sets, chains and rules, without the elements, whose addresses may differ by one.
@@ -245,32 +212,6 @@ fn structure(state: &State) -> Vec<Value> {
         }
     }
     objects
-}
-
-/// How many points an ADD of this node has at least: enough for that many kills.
-fn count_points(node: &Node, config: &Value, kills: usize) -> Result<usize> {
-    let counted = (0..3)
-        .map(|_| count_once(node, config))
-        .collect::<Result<Vec<usize>>>()?;
-    let points = counted.into_iter().min().unwrap_or_default();
-    assert!(
-        points >= 2 * kills,
-        "only {points} points: {kills} kills would fall together"
-    );
-    Ok(points)
-}
-
-/// The points of one ADD; the attachment is deleted again.
-fn count_once(node: &Node, config: &Value) -> Result<usize> {
-    let plugin = config["type"].as_str().context("a type")?;
-    let container = node.container()?;
-    let add = weir(node, plugin, "ADD", &container, config);
-    let End::Exited { status: 0, points } = node.inside(|| add.run_until(None))? else {
-        anyhow::bail!("the traced ADD failed");
-    };
-    node.run(&weir(node, plugin, "DEL", &container, config))?
-        .result();
-    Ok(points)
 }
 
 /// A call for an attachment with a result that is read from the cache of no runtime: ADD's own is

@@ -3,9 +3,9 @@
 
 use std::fs;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use weir_kit::trace::End;
+use weir_kit::trace::kill_at_points;
 use weir_kit::{Call, Container, Node, State, weir};
 
 /// How many points of one ADD are tried.
@@ -43,40 +43,25 @@ impl Chained {
         Ok(())
     }
 
-    fn points(&self, node: &Node) -> Result<usize> {
-        let container = node.container()?;
-        let add = self.prepared(node, &container)?;
-        let end = node.inside(|| add.run_until(None))?;
-        let End::Exited { status: 0, points } = end else {
-            anyhow::bail!("the traced ADD failed: {end:?}");
-        };
-        self.delete(node, &container)?;
-        ensure!(points >= POINTS, "only {points} points");
-        Ok(points)
-    }
-
     /// Kills an ADD at each of the points, and compares after DEL.
     fn run(&self) -> Result<()> {
         let node = Node::create()?;
-        let points = self.points(&node)?;
+        // The first ADD of a node makes directories.
+        let container = node.container()?;
+        node.run(&self.prepared(&node, &container)?)?.result();
+        self.delete(&node, &container)?;
         let before = State::of(&node)?;
-        let mut killed = 0;
-        // An ADD that does not have to wait for something has fewer points: a few kills may come too late.
-        for nth in 0..POINTS + 5 {
-            let point = nth * points / (POINTS + 5);
+        kill_at_points(POINTS, |point| {
             let container = node.container()?;
             let fresh = inside(&container)?;
             let add = self.prepared(&node, &container)?;
-            let end = node.inside(|| add.run_until(Some(point)))?;
-            killed += usize::from(end == End::Killed);
-            let context = format!("killed at point {point} of {points}");
-            self.delete(&node, &container).context(context.clone())?;
-            assert_eq!(inside(&container)?, fresh, "{context}");
+            let end = node.inside(|| add.run_until(point))?;
+            self.delete(&node, &container)?;
+            assert_eq!(inside(&container)?, fresh, "{point:?}");
             State::of(&node)?.assert_same(&before);
-            assert_eq!(records(&node), Vec::<String>::new(), "{context}");
-        }
-        ensure!(killed >= POINTS, "only {killed} ADDs were killed");
-        Ok(())
+            assert_eq!(records(&node), Vec::<String>::new(), "{point:?}");
+            Ok(end)
+        })
     }
 }
 
@@ -130,34 +115,25 @@ fn a_del_after_a_killed_add_of_host_device_brings_the_device_back() -> Result<()
         weir(&node, "host-device", command, container, &config)
     };
     let container = node.container()?;
-    // The first ADD of a node has more points: it makes the directories.
+    // The first ADD of a node makes directories.
     node.run(&call("ADD", &container))?.result();
     node.run(&call("DEL", &container))?.result();
-    let add = call("ADD", &container);
-    let End::Exited { status: 0, points } = node.inside(|| add.run_until(None))? else {
-        anyhow::bail!("the traced ADD failed");
-    };
-    node.run(&call("DEL", &container))?.result();
     let (before, host) = (device()?, State::of(&node)?);
-    let mut killed = 0;
-    for nth in 0..POINTS + 10 {
-        let point = nth * points / (POINTS + 10);
+    kill_at_points(POINTS, |point| {
         let container = node.container()?;
         let fresh = inside(&container)?;
         let add = call("ADD", &container);
-        let end = node.inside(|| add.run_until(Some(point)))?;
-        killed += usize::from(end == End::Killed);
+        let end = node.inside(|| add.run_until(point))?;
         let deleted = node.run(&call("DEL", &container))?;
-        let context = format!("killed at point {point} of {points}: {deleted:?}");
+        let context = format!("killed at point {point:?}: {deleted:?}");
         ensure!(deleted.succeeded(), "{context}");
-        assert_eq!(device().context(context.clone())?, before, "{context}");
+        assert_eq!(device()?, before, "{context}");
         assert_eq!(inside(&container)?, fresh, "{context}");
         State::of(&node)?.assert_same(&host);
         assert!(
             node.taken("crash").is_empty() && records(&node).is_empty(),
             "{context}"
         );
-    }
-    ensure!(killed >= POINTS, "only {killed} ADDs were killed");
-    Ok(())
+        Ok(end)
+    })
 }

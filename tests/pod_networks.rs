@@ -8,7 +8,7 @@ use std::thread;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::trace::{self, End};
+use weir_kit::trace;
 use weir_kit::{Container, Node, Probe, State, assert_contains, binary, weir};
 
 struct World {
@@ -453,31 +453,19 @@ fn a_del_after_a_kill_at_any_point_leaves_nothing() -> Result<()> {
     world.add(&both)?;
     world.succeeds("del", &both)?;
     let before = State::of(&world.node)?;
-    let killed_at = |point: Option<usize>| {
+    trace::kill_at_points(POINTS, |point| {
         let mut weir = Command::new(binary());
         weir.args(["net", "add", "--networks", "one,two"])
             .arg(world.container.netns())
             .args(["--container-id", &world.container.id])
             .env("WEIR_ROOT", world.node.root());
-        world.node.inside(|| trace::run(&mut weir, b"", point))
-    };
-    let End::Exited { status: 0, points } = killed_at(None)? else {
-        panic!("an ADD that is not killed succeeds");
-    };
-    world.succeeds("del", &both)?;
-    let mut killed = 0;
-    for nth in 0..POINTS {
-        let end = killed_at(Some(nth * points / (POINTS + 2)))?;
-        killed += usize::from(end == End::Killed);
+        let end = (world.node).inside(|| trace::run(&mut weir, b"", point))?;
         world.succeeds("del", &both)?;
-        assert_eq!(world.links()?, ["lo"], "killed at {nth} of {POINTS}");
+        assert_eq!(world.links()?, ["lo"], "{point:?}");
         State::of(&world.node)?.assert_same(&before);
         assert!(!world.record().exists());
-    }
-    assert!(
-        killed > POINTS / 2,
-        "only {killed} ADDs were killed before their end"
-    );
+        Ok(end)
+    })?;
     let attached = world.add(&both)?;
     assert_eq!(attached[0].1, "eth0", "no name is lost");
     world.succeeds("del", &both)

@@ -1,8 +1,8 @@
 //! Plugins whose links are in the container alone, killed at many points of ADD: one DEL leaves the container as it was.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::trace::End;
+use weir_kit::trace::{End, kill_at_points};
 use weir_kit::{Container, Node, State, weir};
 
 /// How many points of one ADD are tried.
@@ -31,21 +31,15 @@ impl Victim {
         // The first call makes directories and the audit log.
         self.kill(&node, None)?;
         let before = State::of(&node)?;
-        let points = self.kill(&node, None)?;
-        ensure!(points >= POINTS, "only {points} points");
-        for nth in 0..POINTS {
-            let point = nth * points / POINTS;
-            let killed = self.kill(&node, Some(point));
-            killed.with_context(|| format!("killed at point {point} of {points}"))?;
-        }
+        kill_at_points(POINTS, |point| self.kill(&node, point))?;
         // Once, since some of these run in an emulated machine: what one kill had left would still be there.
         self.kill(&node, None)?;
         State::of(&node)?.assert_same(&before);
         Ok(())
     }
 
-    /// One attachment, killed at a point of its ADD, if any, and deleted. Returns how far ADD came.
-    fn kill(&self, node: &Node, point: Option<usize>) -> Result<usize> {
+    /// One attachment, killed at a point of its ADD, if any, and deleted.
+    fn kill(&self, node: &Node, point: Option<usize>) -> Result<End> {
         let container = self.container(node)?;
         let before = container.links()?;
         let call = |command: &str| weir(node, self.plugin(), command, &container, &self.config);
@@ -53,11 +47,7 @@ impl Victim {
         node.run(&call("DEL"))?.result();
         assert_eq!(container.links()?, before, "links in the container");
         assert_eq!(node.taken("crash"), [""; 0], "leases");
-        match end {
-            End::Exited { status: 0, points } => Ok(points),
-            End::Killed => Ok(point.unwrap_or_default()),
-            other => anyhow::bail!("the ADD ended with {other:?}"),
-        }
+        Ok(end)
     }
 }
 

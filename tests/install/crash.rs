@@ -5,16 +5,20 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
-use weir_kit::trace::{self, End};
+use weir_kit::trace::{self, End, kill_at_points};
 
 use crate::machine::{DEFAULT, Machine, default_network};
 
-/// The most points to try; of more points, every n-th is tried.
+/// How many points of an installation over another are tried.
 const POINTS: usize = 80;
+/// How many points of the first installation, and of an uninstallation.
+const FEWER_POINTS: usize = 20;
+/// How many points of an installation that takes pods over.
+const TAKEOVER_POINTS: usize = 50;
 
 const OLD: &str = "what was there before";
 
@@ -102,30 +106,20 @@ impl Finished {
 #[test]
 fn a_kill_at_any_point_leaves_old_or_new_and_never_half() -> Result<()> {
     let whole = older()?;
-    let End::Exited { status: 0, points } = install(&whole, None)? else {
-        bail!("the traced installation failed");
-    };
+    whole.install("")?;
     let finished = Finished::of(&whole)?;
     finished.check_finished(&whole)?;
-    assert!(points > POINTS / 2, "only {points} points");
-    let step = points.div_ceil(POINTS);
-    for point in (0..points).step_by(step) {
-        let killed_at = || format!("killed at point {point} of {points}");
+    kill_at_points(POINTS, |point| {
         let machine = older()?;
-        assert_eq!(
-            install(&machine, Some(point))?,
-            End::Killed,
-            "{}",
-            killed_at()
-        );
-        finished.check_killed(&machine).with_context(killed_at)?;
+        let end = install(&machine, point)?;
+        finished.check_killed(&machine)?;
         if machine.is_ready("")? {
-            finished.check_finished(&machine).with_context(killed_at)?;
+            finished.check_finished(&machine)?;
         }
-        machine.install("").with_context(killed_at)?;
-        finished.check_finished(&machine).with_context(killed_at)?;
-    }
-    Ok(())
+        machine.install("")?;
+        finished.check_finished(&machine)?;
+        Ok(end)
+    })
 }
 
 /// On a node without weir, a runtime finds either nothing of weir or everything.
@@ -136,23 +130,16 @@ fn a_kill_in_the_first_installation_leaves_the_default_network_in_force() -> Res
         machine.write_conf(DEFAULT, &default_network())?;
         Ok(machine)
     };
-    let End::Exited { status: 0, points } = install(&fresh()?, None)? else {
-        bail!("the traced installation failed");
-    };
-    for point in (0..points).step_by(points.div_ceil(POINTS / 4)) {
+    kill_at_points(FEWER_POINTS, |point| {
         let machine = fresh()?;
-        assert_eq!(
-            install(&machine, Some(point))?,
-            End::Killed,
-            "point {point}"
-        );
+        let end = install(&machine, point)?;
         if machine.configuration().exists() {
             assert!(machine.has_binary()? && machine.is_link("bridge"));
             assert_eq!(machine.token()?, "token-1");
             assert_eq!(machine.plugin()?["type"], "weir");
         }
-    }
-    Ok(())
+        Ok(end)
+    })
 }
 
 /// A second one finishes it, and the configuration never outlives the binary.
@@ -164,19 +151,9 @@ fn a_kill_in_uninstall_can_be_repeated() -> Result<()> {
         machine.install("")?;
         Ok(machine)
     };
-    let uninstall =
-        |machine: &Machine, kill_at| trace::run(&mut machine.command("uninstall"), b"", kill_at);
-    let End::Exited { status: 0, points } = uninstall(&installed()?, None)? else {
-        bail!("the traced uninstallation failed");
-    };
-    for point in (0..points).step_by(points.div_ceil(POINTS / 4)) {
+    kill_at_points(FEWER_POINTS, |point| {
         let machine = installed()?;
-        match uninstall(&machine, Some(point))? {
-            End::Killed => {}
-            // It lists the machine's processes, of which there may be fewer by now.
-            End::Exited { status: 0, points } if points <= point => {}
-            end => bail!("point {point}: {end:?}"),
-        }
+        let end = trace::run(&mut machine.command("uninstall"), b"", point)?;
         if machine.configuration().exists() {
             assert!(machine.has_binary()? && machine.is_link("bridge"));
         }
@@ -184,8 +161,8 @@ fn a_kill_in_uninstall_can_be_repeated() -> Result<()> {
         assert_eq!(machine.names("opt/cni/bin")?, ["bridge"]);
         assert_eq!(machine.read("opt/cni/bin/bridge")?, OLD);
         assert_eq!(machine.names("etc/cni/net.d")?, [DEFAULT]);
-    }
-    Ok(())
+        Ok(end)
+    })
 }
 
 /// The pods that Multus attached, by their containers.
@@ -266,44 +243,25 @@ fn a_kill_while_pods_are_taken_over_from_multus_loses_none() -> Result<()> {
     let programs = Machine::create()?;
     programs.succeed("install")?;
     let whole = with_multus(&programs)?;
-    let End::Exited { status: 0, points } = take_over(&whole, None)? else {
-        bail!("the traced installation failed");
-    };
+    whole.install("--from-multus")?;
     check_pods_are_known(&whole)?;
-    for point in (0..points).step_by(points.div_ceil(TAKEOVER_POINTS)) {
-        let killed_at = || format!("killed at point {point} of {points}");
+    kill_at_points(TAKEOVER_POINTS, |point| {
         let machine = with_multus(&programs)?;
-        assert_eq!(
-            take_over(&machine, Some(point))?,
-            End::Killed,
-            "{}",
-            killed_at()
-        );
-        check_pods_are_known(&machine).with_context(killed_at)?;
+        let end = take_over(&machine, point)?;
+        check_pods_are_known(&machine)?;
         // A node is ready once nothing is left to take over.
         if machine.is_ready("--from-multus")? {
-            check_nothing_is_kept(&machine).with_context(killed_at)?;
+            check_nothing_is_kept(&machine)?;
         }
-        machine.install("--from-multus").with_context(killed_at)?;
-        check_pods_are_known(&machine).with_context(killed_at)?;
+        machine.install("--from-multus")?;
+        check_pods_are_known(&machine)?;
         for pod in PODS {
-            assert_eq!(
-                record(&machine, pod)?,
-                record(&whole, pod)?,
-                "{}",
-                killed_at()
-            );
+            assert_eq!(record(&machine, pod)?, record(&whole, pod)?);
         }
-        check_nothing_is_kept(&machine).with_context(killed_at)?;
-        let state = machine.names("var/lib/weir")?;
-        assert_eq!(state, whole.names("var/lib/weir")?, "{}", killed_at());
-        assert_eq!(
-            machine.names("etc/cni/net.d")?,
-            whole.names("etc/cni/net.d")?
-        );
-    }
-    Ok(())
+        check_nothing_is_kept(&machine)?;
+        for directory in ["var/lib/weir", "etc/cni/net.d"] {
+            assert_eq!(machine.names(directory)?, whole.names(directory)?);
+        }
+        Ok(end)
+    })
 }
-
-/// The most points to try; of more points, every n-th is tried.
-const TAKEOVER_POINTS: usize = 50;

@@ -103,6 +103,43 @@ pub fn run(command: &mut Command, input: &[u8], kill_at: Option<usize>) -> Resul
     end
 }
 
+/// Calls `run` without a point, and then with each of `kills` points, evenly over the whole. It examines what a kill
+/// leaves, and returns how its process ended.
+///
+/// A process that has to wait for something has more points: where one ends before its point, the points are those of
+/// this shorter run from there on.
+pub fn kill_at_points(
+    kills: usize,
+    mut run: impl FnMut(Option<usize>) -> Result<End>,
+) -> Result<()> {
+    let whole = run(None).context("not killed")?;
+    let End::Exited {
+        status: 0,
+        mut points,
+    } = whole
+    else {
+        bail!("it was not killed, and did not succeed: {whole:?}");
+    };
+    let mut killed = 0;
+    while killed < kills {
+        ensure!(
+            points >= kills,
+            "only {points} points: {kills} kills would fall together"
+        );
+        let point = killed * points / kills;
+        let context = || format!("killed at point {point} of {points}");
+        match run(Some(point)).with_context(context)? {
+            End::Killed => killed += 1,
+            End::Exited {
+                status: 0,
+                points: fewer,
+            } => points = fewer,
+            failed @ End::Exited { .. } => bail!("{}: {failed:?}", context()),
+        }
+    }
+    Ok(())
+}
+
 const NULL: *mut libc::c_void = ptr::null_mut();
 
 struct Tracer {

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::trace::End;
+use weir_kit::trace::kill_at_points;
 use weir_kit::{Container, program, weir};
 
 use crate::world::{BRIDGE, NETWORK, World};
@@ -198,7 +198,7 @@ fn a_del_after_a_kill_at_any_point_releases() -> Result<()> {
         call.set("CNI_PATH", fixture.world.native());
         call
     };
-    let run = |point| -> Result<End> {
+    kill_at_points(POINTS, |point| {
         let container = node.container()?;
         let end = node.inside(|| call("ADD", &container).run_until(point))?;
         let deleted = node.run(&call("DEL", &container))?;
@@ -206,24 +206,7 @@ fn a_del_after_a_kill_at_any_point_releases() -> Result<()> {
         assert!(fixture.reserved()?.is_empty(), "after {point:?}");
         assert_eq!(container.links()?, ["lo"], "after {point:?}");
         Ok(end)
-    };
-    // How often an ADD has to wait differs.
-    let counted = (0..3).map(|_| match run(None)? {
-        End::Exited { status: 0, points } => Ok(points),
-        end => bail!("the ADD did not succeed: {end:?}"),
-    });
-    let counted = counted.collect::<Result<Vec<usize>>>()?;
-    let points = counted.into_iter().min().unwrap_or_default();
-    let mut killed = 0;
-    for nth in 0..POINTS + 5 {
-        let end = run(Some(nth * points / (POINTS + 5)))?;
-        killed += usize::from(end == End::Killed);
-    }
-    assert!(
-        killed >= POINTS,
-        "only {killed} ADDs were killed before their end"
-    );
-    Ok(())
+    })
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use weir_kit::State;
-use weir_kit::trace::End;
+use weir_kit::trace::kill_at_points;
 
 use crate::world::{Pod, World, names};
 
@@ -19,58 +19,26 @@ fn pod(world: &World, n: usize) -> Result<Pod> {
     world.pod(&format!("crash{n}"), "two,three")
 }
 
-/// How many points every run of a command has: a run that waits for something has more.
-fn points(world: &World, command: &str) -> Result<usize> {
-    let runs = (1001..1004).map(|n| points_once(world, command, n));
-    let points = runs.collect::<Result<Vec<_>>>()?;
-    points.into_iter().min().context("three runs")
-}
-
-/// The points of one command of a pod that is there, or is not.
-fn points_once(world: &World, command: &str, n: usize) -> Result<usize> {
-    let pod = pod(world, n)?;
-    if command == "DEL" {
-        world.add(&pod);
-    }
-    let call = world.call(command, &pod, &world.config());
-    let End::Exited { status: 0, points } = world.node.inside(|| call.run_until(None))? else {
-        anyhow::bail!("the traced {command} failed");
-    };
-    world.del(&pod)?;
-    Ok(points)
-}
-
 fn killed_at_every_point(command: &str) -> Result<()> {
     let world = world_with_three_networks()?;
     let warm = pod(&world, 1000)?;
     world.add(&warm);
     let before = State::of(&world.node)?;
-    let points = points(&world, command)?;
-    assert!(points > 2 * POINTS, "only {points} points");
-    let mut killed = 0;
-    for nth in 0..POINTS + 5 {
-        let point = nth * points / (POINTS + 5);
-        let pod = pod(&world, nth)?;
+    let mut tried = 0..;
+    kill_at_points(POINTS, |point| {
+        let pod = pod(&world, tried.next().context("a number")?)?;
         if command == "DEL" {
             world.add(&pod);
         }
         let call = world.call(command, &pod, &world.config());
-        let end = world.node.inside(|| call.run_until(Some(point)))?;
-        killed += usize::from(end == End::Killed);
+        let end = world.node.inside(|| call.run_until(point))?;
         world.del(&pod)?;
-        let context = || format!("{command} killed at point {point} of {points}");
-        assert_eq!(
-            names(&pod.container).with_context(context)?,
-            Vec::<String>::new()
-        );
+        assert_eq!(names(&pod.container)?, Vec::<String>::new());
         let after = State::of(&world.node)?;
-        assert_eq!(after.difference(&before), "", "{}", context());
-        assert_eq!(world.records().len(), 1, "{}", context());
-    }
-    assert!(
-        killed >= POINTS,
-        "only {killed} were killed before their end"
-    );
+        assert_eq!(after.difference(&before), "", "{command}, {point:?}");
+        assert_eq!(world.records().len(), 1, "{command}, {point:?}");
+        Ok(end)
+    })?;
     assert!(world.run("CHECK", &warm)?.succeeded());
     world.del(&warm)
 }

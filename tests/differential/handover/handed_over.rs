@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use weir_kit::firewalld::Firewalld;
 use weir_kit::{assert_contains, binary, trace, weir};
@@ -110,31 +110,26 @@ fn a_kill_can_be_repeated() -> Result<()> {
         let known = switch.attach(GOES, &bridged(PORT))?;
         Ok((switch, before, known))
     };
-    let killed_at = |switch: &Switch, point: Option<usize>| {
-        let run = || trace::run(&mut switch.command(""), b"", point);
-        switch.side.node.inside(run)
-    };
-    let trace::End::Exited { status: 0, points } = killed_at(&prepared()?.0, None)? else {
-        bail!("the traced one failed");
-    };
-    for point in (0..points).step_by(points.div_ceil(POINTS)) {
+    trace::kill_at_points(POINTS, |point| {
         let (switch, before, known) = prepared()?;
-        let end = killed_at(&switch, Some(point))?;
-        ensure!(end == trace::End::Killed, "point {point}: {end:?}");
+        let run = || trace::run(&mut switch.command(""), b"", point);
+        let end = switch.side.node.inside(run)?;
         let side = &switch.side;
         {
             let _server = Server::start(&side.containers[GOES], CONTAINER_PORT)?;
-            reached(side, PORT)?.with_context(|| format!("not reached at point {point}"))?;
+            reached(side, PORT)?.context("not reached")?;
         }
         switch.uninstall("")?;
-        ensure!(switch.own_tables()?.is_empty(), "point {point}");
+        ensure!(
+            switch.own_tables()?.is_empty(),
+            "{:?}",
+            switch.own_tables()?
+        );
         let deleted = side.call_as(Reference, "DEL", GOES, &known)?;
-        ensure!(deleted.succeeded(), "point {point}: {deleted:?}");
-        switch
-            .has_rules(&before)
-            .with_context(|| format!("point {point}"))?;
-    }
-    Ok(())
+        ensure!(deleted.succeeded(), "{deleted:?}");
+        switch.has_rules(&before)?;
+        Ok(end)
+    })
 }
 
 /// As a container runtime does it, with the plugins that are there at the moment. No container has the id of one before:
