@@ -15,8 +15,9 @@ use weir_kit::gate::every_rule;
 
 /// An ADD that changes parameters.
 struct Add {
-    root: TempDir,
     gate: Gate,
+    /// Removed after what still waits is written there.
+    root: TempDir,
 }
 
 impl Add {
@@ -30,7 +31,7 @@ impl Add {
         };
         let audit = Audit::new(subject, log, false);
         let gate = Gate::new(every_rule(), Invocation::default(), audit);
-        Ok(Self { root, gate })
+        Ok(Self { gate, root })
     }
 
     /// Changes a parameter. Returns the records of changes that the log has while that is done.
