@@ -459,7 +459,7 @@ fn a_del_after_a_kill_at_any_point_leaves_nothing() -> Result<()> {
             .arg(world.container.netns())
             .args(["--container-id", &world.container.id])
             .env("WEIR_ROOT", world.node.root());
-        let end = (world.node).inside(|| trace::run(&mut weir, b"", point))?;
+        let end = world.node.inside(|| trace::run(&mut weir, b"", point))?;
         world.succeeds("del", &both)?;
         assert_eq!(world.links()?, ["lo"], "{point:?}");
         State::of(&world.node)?.assert_same(&before);

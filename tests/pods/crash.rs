@@ -1,6 +1,6 @@
 //! The process killed at many points of a pod's ADD and DEL: a later DEL leaves nothing.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use weir_kit::State;
 use weir_kit::trace::kill_at_points;
 
@@ -24,9 +24,10 @@ fn killed_at_every_point(command: &str) -> Result<()> {
     let warm = pod(&world, 1000)?;
     world.add(&warm);
     let before = State::of(&world.node)?;
-    let mut tried = 0..;
+    let mut tried = 0;
     kill_at_points(POINTS, |point| {
-        let pod = pod(&world, tried.next().context("a number")?)?;
+        let pod = pod(&world, tried)?;
+        tried += 1;
         if command == "DEL" {
             world.add(&pod);
         }
