@@ -9,7 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use tempfile::TempDir;
-use weir_kit::{assert_contains, binary, failure, house};
+use weir_kit::{assert_contains, binary, failure, house, target};
 
 use super::{bill, chart, debian, manual, run};
 
@@ -27,9 +27,7 @@ impl Release {
     fn pack() -> Result<Self> {
         let directory = tempfile::tempdir()?;
         let mut release = Command::new(house().join("packaging/release"));
-        release
-            .arg(binary())
-            .arg(format!("{ARCH}-unknown-linux-musl"));
+        release.arg(binary()).arg(target());
         release.arg(directory.path().join("out"));
         release
             .env("SOURCE_DATE_EPOCH", TIME.0)

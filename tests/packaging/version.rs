@@ -1,10 +1,8 @@
 //! `weir version`.
 
-use std::env::consts::ARCH;
-
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::{STANDARD, assert_contains, assert_lacks, house, toolchain};
+use weir_kit::{STANDARD, assert_contains, assert_lacks, house, target, toolchain};
 
 use super::weir;
 
@@ -26,7 +24,7 @@ fn it_says_which_weir_this_is() -> Result<()> {
 #[test]
 fn it_says_what_is_built_in() -> Result<()> {
     let built = version(&["--build"])?;
-    assert_eq!(built["target"], format!("{ARCH}-unknown-linux-musl"));
+    assert_eq!(built["target"], target());
     let lock = std::fs::read_to_string(house().join("Cargo.lock"))?;
     let wasmtime = format!("name = \"wasmtime\"\nversion = {}\n", built["wasmtime"]);
     assert_contains(&lock, &[&wasmtime]);
