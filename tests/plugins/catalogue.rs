@@ -1,13 +1,13 @@
 //! `weir plugin add` and `remove`: a plugin is installed completely or not at all, whatever is interrupted.
 
 use std::fs;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::json;
+use weir_kit::trace::{self, End, kill_at_points};
 use weir_kit::{Grant, Node, assert_contains, binary, component, weir};
 
 use crate::{json, path};
@@ -130,10 +130,14 @@ fn a_built_in_plugin_can_be_kept_from_running() -> Result<()> {
     Ok(())
 }
 
-fn start(node: &Node, words: &[&str]) -> Result<Child> {
+fn command(node: &Node, words: &[&str]) -> Command {
     let mut command = Command::new(binary());
     command.args(words).env("WEIR_ROOT", node.root());
-    Ok(command
+    command
+}
+
+fn start(node: &Node, words: &[&str]) -> Result<Child> {
+    Ok(command(node, words)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?)
@@ -216,8 +220,10 @@ fn call_until_both_were_met(mut call: impl FnMut() -> Result<u64>) -> Result<Vec
     Ok(outcomes)
 }
 
-/// Killed at any moment, a replacement leaves the old plugin or the new one. It is killed while it writes, at varying times,
-/// until a kill has come in time, and one too late.
+/// The kills of a replacement, over all its system calls.
+const KILLS: usize = 20;
+
+/// Killed at any point, a replacement leaves the old plugin or the new one.
 #[test]
 fn an_interrupted_replacement_leaves_a_whole_plugin() -> Result<()> {
     let node = Node::create()?;
@@ -243,35 +249,22 @@ fn an_interrupted_replacement_leaves_a_whole_plugin() -> Result<()> {
             file,
         ])
     };
-    let (mut kept, mut replaced, mut there, mut patience) = (0, 0, 0, Duration::ZERO);
-    for _ in 0..40 {
+    let (mut there, mut begun) = (0, 0);
+    kill_at_points(KILLS, |point| {
         let next = 1 - there;
-        // The next test checks that the remaining files are removed.
+        // The next addition removes the remaining files, as is checked below.
         let _ = fs::remove_dir_all(plugins.join(".new"));
-        let killed = kill_while_it_writes(start(&node, &add(&files[next])?)?, &plugins, patience)?;
+        let end = trace::run(&mut command(&node, &add(&files[next])?), b"", point)?;
         let found = installed(&node);
-        assert!(digests.contains(&found), "{found}");
-        if killed && found == digests[there] {
-            assert!(plugins.join(".new").exists(), "it was writing");
-            kept += 1;
-            patience = patience * 2 + Duration::from_micros(500);
+        if end == End::Killed && found == digests[there] {
+            begun += usize::from(plugins.join(".new").exists());
         } else {
             assert_eq!(found, digests[next]);
-            (replaced, there) = (replaced + 1, next);
-            patience /= 3;
+            there = next;
         }
-        if kept >= 3 && replaced >= 2 {
-            break;
-        }
-    }
-    assert!(
-        kept >= 3,
-        "it was cut short {kept} times, and ended {replaced} times"
-    );
-    assert!(
-        replaced >= 2,
-        "it was cut short {kept} times, and ended {replaced} times"
-    );
+        Ok(end)
+    })?;
+    assert!(begun > 0, "no kill came while it was writing");
     // Between its first file and its last, and after the exchange of the two.
     for half in [".new", ".old"] {
         fs::create_dir_all(plugins.join(half))?;
@@ -302,22 +295,6 @@ fn installed(node: &Node) -> String {
         0,
     );
     found[0]["digest"].as_str().unwrap_or_default().to_owned()
-}
-
-/// Kills a replacement this long after it has begun to write. Returns whether it was still running.
-fn kill_while_it_writes(mut child: Child, plugins: &Path, patience: Duration) -> Result<bool> {
-    let began = Instant::now();
-    while !plugins.join(".new").exists() && child.try_wait()?.is_none() {
-        ensure!(began.elapsed() < Duration::from_secs(60), "it never writes");
-    }
-    let writing = Instant::now();
-    while writing.elapsed() < patience && child.try_wait()?.is_none() {
-        std::hint::spin_loop();
-    }
-    let running = child.try_wait()?.is_none();
-    let _ = child.kill();
-    child.wait()?;
-    Ok(running)
 }
 
 /// Of several concurrent adds under a free name one succeeds, and the others are refused.
