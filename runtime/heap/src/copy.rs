@@ -11,6 +11,8 @@
 use std::arch::global_asm;
 
 global_asm!(
+    // A section that the linker can put beside what calls it.
+    ".pushsection .text.memcpy, \"ax\", @progbits",
     // to: rdi, from: rsi, length: rdx; returns to.
     ".globl memmove",
     ".globl memcpy",
@@ -146,9 +148,11 @@ global_asm!(
     "    ret",
     ".size memmove, memcpy - memmove",
     ".size memcpy, . - memcpy",
+    ".popsection",
 );
 
 global_asm!(
+    ".pushsection .text.memcmp, \"ax\", @progbits",
     // one: rdi, other: rsi, length: rdx; returns less than 0, 0 or more than 0.
     ".globl memcmp",
     ".globl bcmp",
@@ -195,6 +199,7 @@ global_asm!(
     "7:  ret",
     ".size memcmp, . - memcmp",
     ".size bcmp, . - bcmp",
+    ".popsection",
 );
 
 #[cfg(test)]
