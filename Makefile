@@ -121,7 +121,7 @@ profile: build ## measure what an ADD runs, by which the binary is optimised and
 	@RUSTFLAGS="-C relocation-model=static $(ANYWHERE)" tests/measure-profile target/profile $(TARGET) $(PROFILE)
 	@$(MAKE) --no-print-directory build
 	$(CARGO) build $(DEV) -p weir-link-layout
-	@tests/measure-layout target/profile $(OUT)/weir target/$(ARCH).map $(DEV_OUT)/weir-link-layout $(LAYOUT)
+	@tests/measure-layout target/profile $(OUT)/weir target/$(ARCH).map $(DEV_OUT) $(LAYOUT) target/vm
 	@$(MAKE) --no-print-directory build
 
 install: build ## the binary and a link for each plugin, into BIN_DIR

@@ -21,8 +21,10 @@
 mod archive;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt::{self, Write as _};
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -61,6 +63,14 @@ pub struct Vm {
     modules: Vec<String>,
     clock: Clock,
     timeout: Duration,
+    executed: Option<Executed>,
+}
+
+/// Where it is written down which instructions ran.
+#[derive(Debug, Clone)]
+struct Executed {
+    log: PathBuf,
+    addresses: Range<u64>,
 }
 
 /// What the guest's clock tells.
@@ -114,6 +124,7 @@ impl Vm {
             modules: Vec::new(),
             clock: Clock::Time,
             timeout: TIMEOUT,
+            executed: None,
         }
     }
 
@@ -170,6 +181,14 @@ impl Vm {
         self
     }
 
+    /// Has QEMU write down in `log` the instructions in a range of addresses that ran, of any process: on a line that begins
+    /// `0xADDRESS:`, among others. One that runs again may be there again.
+    pub fn log_executed(mut self, addresses: Range<u64>, log: &Path) -> Self {
+        let log = log.to_owned();
+        self.executed = Some(Executed { log, addresses });
+        self
+    }
+
     /// Boots the guest, runs one command in it as root with an empty standard input, and powers the
     /// guest off. `command[0]` is an applet of busybox, or a program by its path or in `PATH`.
     ///
@@ -200,6 +219,7 @@ impl Vm {
             // KVM is not used even where there is one: nested, it may hang.
             .args(["-accel", "tcg", "-cpu", PROCESSOR])
             .args(self.clock.arguments())
+            .args(self.executed.iter().flat_map(Executed::arguments))
             .arg("-m")
             .arg(format!("{memory_mib}M"))
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
@@ -282,6 +302,23 @@ impl Vm {
 
     fn module_names(&self) -> impl Iterator<Item = &str> {
         self.modules.iter().map(String::as_str)
+    }
+}
+
+impl Executed {
+    /// QEMU's arguments: it writes an instruction down where it translates it.
+    fn arguments(&self) -> [OsString; 6] {
+        let Range { start, end } = self.addresses;
+        let filter = format!("{start:#x}..{end:#x}");
+        let log = self.log.clone().into_os_string();
+        [
+            "-d".into(),
+            "in_asm".into(),
+            "-D".into(),
+            log,
+            "-dfilter".into(),
+            filter.into(),
+        ]
     }
 }
 

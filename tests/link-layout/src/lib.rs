@@ -16,16 +16,23 @@ const LARGEST: u64 = 64 << 10;
 /// The kinds of sections that have an order: what their names begin with, and the output section that holds the others.
 const KINDS: [&str; 2] = [".rodata", ".text"];
 
-/// A linker script with an output section for each kind, of what was touched, in the order that the sections have.
+/// A linker script with an output section for each kind, of what any of the calls touched. What the first call touched comes first,
+/// and of this, what the second one touched as well, and so on; then what the first one did not touch, in the same way. So what
+/// a call touches is in few pieces, and that of the first one is in one. Otherwise the sections keep their order.
 ///
-/// Errors: nothing was touched, so that map and trace are of two binaries.
-pub fn script(map: &Map, touched: &Touched) -> Result<String> {
+/// Errors: nothing was touched, so that map and traces are of two binaries.
+pub fn script(map: &Map, calls: &[Touched]) -> Result<String> {
     let mut script = String::new();
     for kind in KINDS {
         let sections = map.sections().filter(|section| is_ordered(section, kind));
-        let ran: Vec<_> = sections
-            .filter(|section| touched.any(section.range.clone()))
+        let untouched = |section: &&Section| -> Vec<bool> {
+            let calls = calls.iter();
+            calls.map(|call| !call.any(section.range.clone())).collect()
+        };
+        let mut ran: Vec<_> = sections
+            .filter(|section| untouched(section).contains(&false))
             .collect();
+        ran.sort_by_cached_key(untouched);
         ensure!(
             !ran.is_empty(),
             "nothing in `{kind}` was touched: is the map that of another binary?"
@@ -71,14 +78,33 @@ mod tests {
         let touched = Touched::read(trace.as_bytes())?;
         let expected = "SECTIONS { .rodata.add : {\n*(.rodata..Lanon.1)\n} } INSERT BEFORE .rodata;\n\
                         SECTIONS { .text.add : {\n*(.text.unlikely._ZN4weir4mainE)\n} } INSERT BEFORE .text;\n";
-        assert_eq!(script(&Map::read(MAP)?, &touched)?, expected);
+        assert_eq!(script(&Map::read(MAP)?, &[touched])?, expected);
+        Ok(())
+    }
+
+    #[test]
+    fn what_calls_share_comes_before_what_is_of_one() -> Result<()> {
+        const MAP: &str = "\
+            1000             1000       10    16         /target/weir.o:(.rodata..Lanon.1)
+            2000             2000       10    16         /target/weir.o:(.text.second)
+            3000             3000       10    16         /target/weir.o:(.text.first)
+            4000             4000       10    16         /target/weir.o:(.text.both)
+            5000             5000       10    16         /target/weir.o:(.text.both.too)
+";
+        let first = "I  3000,1\nI  4000,1\nI  5000,1\n L 1000,8\n";
+        let second = "I  2000,1\nI  4000,1\nI  5000,1\n L 1000,8\n";
+        let calls = [first, second].map(|trace| Touched::read(trace.as_bytes()));
+        let calls = calls.into_iter().collect::<Result<Vec<_>>>()?;
+        let script = script(&Map::read(MAP)?, &calls)?;
+        let expected = "{\n*(.text.both)\n*(.text.both.too)\n*(.text.first)\n*(.text.second)\n}";
+        assert!(script.contains(expected), "{script}");
         Ok(())
     }
 
     #[test]
     fn a_trace_of_another_binary_is_an_error() -> Result<()> {
         let touched = Touched::read("I  9000000,3\n".as_bytes())?;
-        assert!(script(&Map::read(MAP)?, &touched).is_err());
+        assert!(script(&Map::read(MAP)?, &[touched]).is_err());
         Ok(())
     }
 }

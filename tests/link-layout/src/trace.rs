@@ -1,6 +1,7 @@
-//! What `valgrind --tool=lackey --trace-mem=yes` writes.
+//! What `valgrind --tool=lackey --trace-mem=yes` writes, and `qemu -d in_asm`.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::io::BufRead;
 use std::ops::Range;
 
@@ -29,10 +30,41 @@ impl Touched {
         Ok(Self(touched))
     }
 
+    /// Reads the instructions that QEMU has translated: lines of `0xADDRESS:  BYTES  INSTRUCTION`, and others between them. Of
+    /// each, the first byte counts.
+    ///
+    /// Errors: it cannot be read.
+    pub fn of_emulator(mut log: impl BufRead) -> Result<Self> {
+        let mut touched = BTreeSet::new();
+        let mut line = Vec::new();
+        while log.read_until(b'\n', &mut line)? > 0 {
+            touched.extend(address(&line).map(|address| address / UNIT));
+            line.clear();
+        }
+        Ok(Self(touched))
+    }
+
     /// Whether a byte of the range was touched, or one in the same unit.
     pub fn any(&self, range: Range<u64>) -> bool {
         let units = range.start / UNIT..range.end.div_ceil(UNIT);
         self.0.range(units).next().is_some()
+    }
+
+    /// The shortest trace that touches the same.
+    pub fn trace(&self) -> String {
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        for unit in &self.0 {
+            match ranges.last_mut() {
+                Some(last) if last.end == *unit => last.end += 1,
+                _ => ranges.push(*unit..*unit + 1),
+            }
+        }
+        let mut trace = String::new();
+        for Range { start, end } in ranges {
+            // Writing to a text cannot fail.
+            let _ = writeln!(trace, " L {:x},{}", start * UNIT, (end - start) * UNIT);
+        }
+        trace
     }
 }
 
@@ -44,6 +76,13 @@ fn access(line: &[u8]) -> Option<&str> {
         .ok()
         .filter(|_| is_access)
         .map(str::trim_end)
+}
+
+/// The address at the beginning of a line.
+fn address(line: &[u8]) -> Option<u64> {
+    let line = std::str::from_utf8(line).ok()?;
+    let (address, _) = line.strip_prefix("0x")?.split_once(':')?;
+    u64::from_str_radix(address, 16).ok()
 }
 
 fn range(access: &str) -> Option<Range<u64>> {
@@ -69,6 +108,23 @@ mod tests {
         ] {
             assert_eq!(touched.any(range.clone()), expected, "{range:x?}");
         }
+        Ok(())
+    }
+
+    #[test]
+    fn the_shortest_trace_has_each_range_once() -> Result<()> {
+        let trace = "I  1000,3\n L 1008,16\nI  1000,3\n M 2004,8\n";
+        let shortest = Touched::read(trace.as_bytes())?.trace();
+        assert_eq!(shortest, " L 1000,24\n L 2000,16\n");
+        assert_eq!(Touched::read(shortest.as_bytes())?.trace(), shortest);
+        Ok(())
+    }
+
+    #[test]
+    fn an_emulated_instruction_touches_its_first_byte() -> Result<()> {
+        let log = "----------------\nIN: \n0x021bc2a0:  55                       pushq    %rbp\n\n0x021bc2b0:  c3  retq\n";
+        let touched = Touched::of_emulator(log.as_bytes())?;
+        assert_eq!(touched.trace(), " L 21bc2a0,8\n L 21bc2b0,8\n");
         Ok(())
     }
 
