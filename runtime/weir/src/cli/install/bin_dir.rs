@@ -4,7 +4,7 @@
 //! that name.
 
 use std::fs::{self, File, Metadata, Permissions};
-use std::io::{self, BufRead, BufReader, ErrorKind};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -203,10 +203,22 @@ fn metadata(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
+/// What a file system that can has in one piece in the page cache, if it is written at once. The processor maps such a piece by one
+/// entry, and a call of weir needs most of what is in one.
+const LARGE_PAGE: usize = 2 << 20;
+
 fn copy_program(to: &Path) -> io::Result<()> {
     let mut program = File::open(OWN_PROGRAM)?;
     let mut copy = File::create_new(to)?;
-    io::copy(&mut program, &mut copy)?;
+    let mut piece = Vec::with_capacity(LARGE_PAGE);
+    while Read::by_ref(&mut program)
+        .take(LARGE_PAGE as u64)
+        .read_to_end(&mut piece)?
+        > 0
+    {
+        copy.write_all(&piece)?;
+        piece.clear();
+    }
     copy.set_permissions(Permissions::from_mode(MODE))?;
     copy.sync_all()
 }
