@@ -7,8 +7,9 @@ use std::ptr;
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
+use object::{Object, ObjectSegment, SegmentFlags, elf::PF_X};
 use weir_engine::{Embedded, load_embedded};
-use weir_kit::house;
+use weir_kit::{STANDARD, binary, house};
 
 /// Sandboxes of one process each load the plugins that they run. The engine refuses a second code at the same place.
 #[test]
@@ -24,6 +25,31 @@ fn it_is_loaded_by_several_at_once() -> Result<()> {
             loaded.map_err(|error| anyhow::Error::msg(error.to_string()))
         })
     })
+}
+
+/// No call has to make it executable, which would split the large pages that it is in.
+#[test]
+fn it_is_part_of_the_code_of_the_program() -> Result<()> {
+    let program = fs::read(binary())?;
+    let program = object::File::parse(&*program)?;
+    let is_code = |flags| matches!(flags, SegmentFlags::Elf { p_flags } if p_flags & PF_X != 0);
+    let segments = program
+        .segments()
+        .filter(|segment| is_code(segment.flags()));
+    let code = segments.map(|segment| Ok((segment.address(), segment.data()?)));
+    let code = code.collect::<Result<Vec<_>>>()?;
+    for plugin in STANDARD {
+        let built = fs::read(house().join(format!("target/plugins/{ARCH}/debug/{plugin}.cwasm")))?;
+        let is_there = code.iter().any(|(address, bytes)| {
+            let first = usize::try_from(address.next_multiple_of(4096) - address);
+            let pages = first.unwrap_or_default()..bytes.len();
+            pages
+                .step_by(4096)
+                .any(|page| bytes[page..].starts_with(&built))
+        });
+        assert!(is_there, "{plugin}");
+    }
+    Ok(())
 }
 
 /// A copy as it lies in a binary, until the process ends.

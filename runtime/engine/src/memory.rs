@@ -1,4 +1,5 @@
-//! Makes code executable where it lies: in the pages of the binary itself, or in a mapping.
+//! Makes code executable where it lies: in a mapping, or in the pages of the binary itself. The code of the standard plugins already is,
+//! and the kernel changes nothing.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;

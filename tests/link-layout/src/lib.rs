@@ -11,10 +11,14 @@ pub use map::{Map, Section};
 pub use trace::Touched;
 
 /// Larger than any function, and smaller than a plugin, whose code a page holds with none of another section.
-const LARGEST: u64 = 64 << 10;
+const LARGEST: u64 = 128 << 10;
 
-/// The kinds of sections that have an order: what their names begin with, and the output section that holds the others.
-const KINDS: [&str; 2] = [".rodata", ".text"];
+/// The kinds of sections that have an order: what their names begin with, and the output section that holds the others. Code begins
+/// where a large page can; constants are at the start of the binary, where one does.
+const KINDS: [(&str, u64); 2] = [(".rodata", 1), (".text", LARGE_PAGE)];
+
+/// What the processor maps by one entry, if the page cache has the file in pieces of this size.
+const LARGE_PAGE: u64 = 2 << 20;
 
 /// A linker script with an output section for each kind, of what any of the calls touched. What the first call touched comes first,
 /// and of this, what the second one touched as well, and so on; then what the first one did not touch, in the same way. So what
@@ -23,7 +27,7 @@ const KINDS: [&str; 2] = [".rodata", ".text"];
 /// Errors: nothing was touched, so that map and traces are of two binaries.
 pub fn script(map: &Map, calls: &[Touched]) -> Result<String> {
     let mut script = String::new();
-    for kind in KINDS {
+    for (kind, alignment) in KINDS {
         let sections = map.sections().filter(|section| is_ordered(section, kind));
         let untouched = |section: &&Section| -> Vec<bool> {
             let calls = calls.iter();
@@ -37,7 +41,7 @@ pub fn script(map: &Map, calls: &[Touched]) -> Result<String> {
             !ran.is_empty(),
             "nothing in `{kind}` was touched: is the map that of another binary?"
         );
-        writeln!(script, "SECTIONS {{ {kind}.add : {{")?;
+        writeln!(script, "SECTIONS {{ {kind}.add : ALIGN({alignment:#x}) {{")?;
         for section in ran {
             writeln!(script, "*({})", section.name)?;
         }
@@ -69,15 +73,15 @@ mod tests {
             2000             2000        8     1                 _ZN4weir4mainE
             2010             2010       10    16         /target/libc.a(exit.lo):(.text)
             2020             2020       10    16         /target/weir.o:(.text.never)
-           10000            10000    20000    16         /target/weir.o:(.text.large)
+           10000            10000    40000    16         /target/weir.o:(.text.large)
 ";
 
     #[test]
     fn what_was_touched_and_has_a_name_of_its_own_is_listed() -> Result<()> {
         let trace = "I  2004,3\n L 100f,8\n S 1018,8\nI  2012,1\nI  10000,1\n";
         let touched = Touched::read(trace.as_bytes())?;
-        let expected = "SECTIONS { .rodata.add : {\n*(.rodata..Lanon.1)\n} } INSERT BEFORE .rodata;\n\
-                        SECTIONS { .text.add : {\n*(.text.unlikely._ZN4weir4mainE)\n} } INSERT BEFORE .text;\n";
+        let expected = "SECTIONS { .rodata.add : ALIGN(0x1) {\n*(.rodata..Lanon.1)\n} } INSERT BEFORE .rodata;\n\
+                        SECTIONS { .text.add : ALIGN(0x200000) {\n*(.text.unlikely._ZN4weir4mainE)\n} } INSERT BEFORE .text;\n";
         assert_eq!(script(&Map::read(MAP)?, &[touched])?, expected);
         Ok(())
     }
