@@ -40,7 +40,7 @@ fn an_address_brings_its_routes() {
         }
         side.perform(Settle {
             link: eth0.clone(),
-            timeout_ms: 2000,
+            timeout_ms: 20_000,
         });
         side.show("with addresses");
         for address in ["10.1.0.2/25", "10.1.0.2/24", "fd00::2/64", "fd00::2/64"] {
