@@ -27,6 +27,9 @@ fn it_is_loaded_by_several_at_once() -> Result<()> {
     })
 }
 
+/// Code lies at the beginning of a page.
+const PAGE: usize = 4096;
+
 /// No call has to make it executable, which would split the large pages that it is in.
 #[test]
 fn it_is_part_of_the_code_of_the_program() -> Result<()> {
@@ -36,16 +39,16 @@ fn it_is_part_of_the_code_of_the_program() -> Result<()> {
     let segments = program
         .segments()
         .filter(|segment| is_code(segment.flags()));
-    let code = segments.map(|segment| Ok((segment.address(), segment.data()?)));
+    let code = segments.map(|segment| {
+        let into_page = usize::try_from(segment.address() % PAGE as u64)?;
+        Ok((into_page, segment.data()?))
+    });
     let code = code.collect::<Result<Vec<_>>>()?;
     for plugin in STANDARD {
         let built = fs::read(house().join(format!("target/plugins/{ARCH}/debug/{plugin}.cwasm")))?;
-        let is_there = code.iter().any(|(address, bytes)| {
-            let first = usize::try_from(address.next_multiple_of(4096) - address);
-            let pages = first.unwrap_or_default()..bytes.len();
-            pages
-                .step_by(4096)
-                .any(|page| bytes[page..].starts_with(&built))
+        let is_there = code.iter().any(|(into_page, bytes)| {
+            let mut pages = (PAGE - into_page..bytes.len()).step_by(PAGE);
+            pages.any(|page| bytes[page..].starts_with(&built))
         });
         assert!(is_there, "{plugin}");
     }

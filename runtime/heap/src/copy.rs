@@ -216,7 +216,7 @@ mod tests {
         unsafe { memcmp(one.as_ptr(), other.as_ptr(), one.len()) }.signum()
     }
 
-    /// More than what is copied in several rounds.
+    /// Long enough for several rounds of 64 bytes.
     const MOST: usize = 300;
 
     fn bytes(len: usize) -> Vec<u8> {

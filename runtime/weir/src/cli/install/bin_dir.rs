@@ -208,14 +208,11 @@ fn metadata(path: &Path) -> io::Result<Option<Metadata>> {
 const LARGE_PAGE: usize = 2 << 20;
 
 fn copy_program(to: &Path) -> io::Result<()> {
-    let mut program = File::open(OWN_PROGRAM)?;
+    let program = File::open(OWN_PROGRAM)?;
     let mut copy = File::create_new(to)?;
     let mut piece = Vec::with_capacity(LARGE_PAGE);
-    while Read::by_ref(&mut program)
-        .take(LARGE_PAGE as u64)
-        .read_to_end(&mut piece)?
-        > 0
-    {
+    let size = LARGE_PAGE as u64;
+    while (&program).take(size).read_to_end(&mut piece)? > 0 {
         copy.write_all(&piece)?;
         piece.clear();
     }
