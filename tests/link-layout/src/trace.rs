@@ -17,16 +17,15 @@ impl Touched {
     /// hexadecimal. Other lines are valgrind's own.
     ///
     /// Errors: it cannot be read; an address is not one.
-    pub fn read(mut trace: impl BufRead) -> Result<Self> {
+    pub fn read(trace: impl BufRead) -> Result<Self> {
         let mut touched = BTreeSet::new();
-        let mut line = Vec::new();
-        while trace.read_until(b'\n', &mut line)? > 0 {
-            if let Some(access) = access(&line) {
+        for_each_line(trace, |line| {
+            if let Some(access) = access(line) {
                 let range = range(access).with_context(|| format!("not an access: `{access}`"))?;
                 touched.extend(range.start / UNIT..=(range.end - 1) / UNIT);
             }
-            line.clear();
-        }
+            Ok(())
+        })?;
         Ok(Self(touched))
     }
 
@@ -34,13 +33,12 @@ impl Touched {
     /// each, the first byte counts.
     ///
     /// Errors: it cannot be read.
-    pub fn of_emulator(mut log: impl BufRead) -> Result<Self> {
+    pub fn of_emulator(log: impl BufRead) -> Result<Self> {
         let mut touched = BTreeSet::new();
-        let mut line = Vec::new();
-        while log.read_until(b'\n', &mut line)? > 0 {
-            touched.extend(address(&line).map(|address| address / UNIT));
-            line.clear();
-        }
+        for_each_line(log, |line| {
+            touched.extend(address(line).map(|address| address / UNIT));
+            Ok(())
+        })?;
         Ok(Self(touched))
     }
 
@@ -66,6 +64,16 @@ impl Touched {
         }
         trace
     }
+}
+
+/// Lines may be no UTF-8: what the programs printed is among them.
+fn for_each_line(mut input: impl BufRead, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    let mut line = Vec::new();
+    while input.read_until(b'\n', &mut line)? > 0 {
+        take(&line)?;
+        line.clear();
+    }
+    Ok(())
 }
 
 /// The address and size in a line. valgrind's own lines, and what the program printed, are none of those.
