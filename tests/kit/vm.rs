@@ -19,8 +19,9 @@
 //! can get into it.
 
 mod archive;
+mod files;
+mod modules;
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::{self, Write as _};
 use std::fs;
@@ -33,6 +34,8 @@ use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
 use archive::{Archive, Node};
+use files::{Content, GuestFile};
+use modules::Modules;
 
 /// How long one run may take from power-on to power-off, unless [`Vm::timeout`] says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -51,6 +54,9 @@ const MEMORY_MIB: usize = 512;
 
 /// The devices that carry the output are modules in Debian's kernel.
 const PORT_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
+
+/// The modules of the links that the plugins `vlan`, `ipvlan` and `dummy` make, and of those that a test makes for them.
+pub const LINKS: [&str; 4] = ["veth", "8021q", "ipvlan", "dummy"];
 
 /// The exit status of timeout(1) for a command that it ended, and for one that it had to kill.
 const TIMED_OUT: [Option<i32>; 2] = [Some(124), Some(137)];
@@ -89,30 +95,6 @@ pub struct VmOutput {
     /// Kernel messages of level warning and worse.
     pub console: String,
 }
-
-#[derive(Debug, Clone)]
-struct GuestFile {
-    guest_path: String,
-    content: Content,
-}
-
-#[derive(Debug, Clone)]
-enum Content {
-    Host {
-        path: PathBuf,
-        mode: u32,
-    },
-    /// A program in this machine's directories of programs.
-    Tool {
-        name: String,
-    },
-    Symlink {
-        target: String,
-    },
-}
-
-/// What a user's `PATH` may lack is in it.
-const TOOLS: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
 
 impl Vm {
     /// A guest with the kernel, the modules and the busybox that `tests/vm/prepare` left in
@@ -294,8 +276,7 @@ impl Vm {
         );
 
         for file in &self.files {
-            file.pack(&mut archive)
-                .with_context(|| format!("putting {} into the guest", file.guest_path))?;
+            file.pack(&mut archive)?;
         }
         Ok(archive.newc())
     }
@@ -343,143 +324,6 @@ impl fmt::Display for VmOutput {
         }
         Ok(())
     }
-}
-
-impl GuestFile {
-    fn new(guest_path: &str, content: Content) -> Self {
-        Self {
-            guest_path: guest_path.to_owned(),
-            content,
-        }
-    }
-
-    fn pack(&self, archive: &mut Archive) -> Result<()> {
-        let path = self.guest_path.as_str();
-        ensure!(
-            path.starts_with('/') && !path.ends_with('/'),
-            "the path in the guest must be absolute and name a file"
-        );
-        ensure!(
-            !["/proc/", "/sys/", "/dev/"]
-                .iter()
-                .any(|mount| path.starts_with(mount)),
-            "the guest mounts a file system of its own there; choose a path outside /proc, /sys and /dev"
-        );
-        match &self.content {
-            Content::Host { path: host, mode } => pack_host_file(path, host, *mode, archive)?,
-            Content::Tool { name } => pack_host_file(path, &tool(name)?, 0o755, archive)?,
-            Content::Symlink { target } => archive.add(path, Node::Symlink(target.clone())),
-        }
-        Ok(())
-    }
-}
-
-/// Packs a file of the host, and what it needs if it is an executable.
-fn pack_host_file(guest: &str, host: &Path, mode: u32, archive: &mut Archive) -> Result<()> {
-    archive.file(guest, host, mode)?;
-    if mode & 0o111 == 0 {
-        return Ok(());
-    }
-    let mut libraries = shared_libraries(host)?.into_iter();
-    libraries.try_for_each(|library| archive.file(&library, Path::new(&library), 0o755))
-}
-
-/// Where the host has a tool.
-fn tool(name: &str) -> Result<PathBuf> {
-    let mut paths = TOOLS.iter().map(|place| Path::new(place).join(name));
-    paths.find(|path| path.exists()).with_context(|| {
-        format!(
-            "the program {name} is missing; install the Debian packages iproute2, iptables and nftables"
-        )
-    })
-}
-
-/// The absolute paths of the libraries and the loader that an executable needs; none for a static
-/// executable or a script.
-fn shared_libraries(executable: &Path) -> Result<Vec<String>> {
-    let output = Command::new("ldd")
-        .arg(executable)
-        .output()
-        .context("running ldd of the Debian package libc-bin")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    if let Some(missing) = text.lines().find(|line| line.contains("not found")) {
-        bail!(
-            "{} needs a library: {}",
-            executable.display(),
-            missing.trim()
-        );
-    }
-    let words = text.lines().flat_map(str::split_whitespace);
-    Ok(words
-        .filter(|word| word.starts_with('/') && !word.ends_with(':'))
-        .map(str::to_owned)
-        .collect())
-}
-
-/// The modules that `tests/vm/prepare` left, and what each depends on.
-struct Modules {
-    dir: PathBuf,
-    dependencies: BTreeMap<String, Vec<String>>,
-    builtin: Vec<String>,
-}
-
-impl Modules {
-    fn read(kernel_dir: &Path) -> Result<Self> {
-        let read = |name: &str| {
-            fs::read_to_string(kernel_dir.join(name)).with_context(|| {
-                format!(
-                    "no prepared guest in {0}: reading {name}; run tests/vm/prepare {0}",
-                    kernel_dir.display()
-                )
-            })
-        };
-        let lines = |text: &str| text.lines().map(str::to_owned).collect();
-        Ok(Self {
-            dir: kernel_dir.join("modules"),
-            dependencies: read("modules.dep")?
-                .lines()
-                .filter_map(parse_dependencies)
-                .collect(),
-            builtin: lines(&read("modules.builtin")?),
-        })
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.join(format!("{name}.ko"))
-    }
-
-    /// Every module that must be loaded for `wanted`, each after all it depends on.
-    fn load_order<'a>(&self, wanted: impl Iterator<Item = &'a str>) -> Result<Vec<String>> {
-        let mut order = Vec::new();
-        for name in wanted {
-            self.append(&name.replace('-', "_"), &mut order)?;
-        }
-        Ok(order)
-    }
-
-    fn append(&self, name: &str, order: &mut Vec<String>) -> Result<()> {
-        if order.iter().any(|loaded| loaded == name) || self.builtin.iter().any(|b| b == name) {
-            return Ok(());
-        }
-        let Some(dependencies) = self.dependencies.get(name) else {
-            bail!(
-                "no kernel module {name:?} in {}; tests/vm/prepare has the list of what it copies",
-                self.dir.display()
-            );
-        };
-        for dependency in dependencies {
-            self.append(dependency, order)?;
-        }
-        order.push(name.to_owned());
-        Ok(())
-    }
-}
-
-/// Reads one line `NAME: DEPENDENCY...`.
-fn parse_dependencies(line: &str) -> Option<(String, Vec<String>)> {
-    let (name, dependencies) = line.split_once(':')?;
-    let dependencies = dependencies.split_whitespace().map(str::to_owned);
-    Some((name.to_owned(), dependencies.collect()))
 }
 
 fn guest_module(name: &str) -> String {
@@ -578,27 +422,6 @@ impl Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn modules() -> Modules {
-        let lines = ["8021q: garp stp llc", "garp: stp llc", "stp: llc", "llc:"];
-        Modules {
-            dir: PathBuf::from("/modules"),
-            dependencies: lines.into_iter().filter_map(parse_dependencies).collect(),
-            builtin: vec!["nf_unit".to_owned()],
-        }
-    }
-
-    #[test]
-    fn a_module_follows_its_dependencies_once() {
-        let order = modules().load_order(["stp", "8021q", "nf-unit"].into_iter());
-        assert_eq!(order.unwrap(), ["llc", "stp", "garp", "8021q"]);
-    }
-
-    #[test]
-    fn an_unknown_module_is_named() {
-        let error = modules().load_order(["vxlan"].into_iter()).unwrap_err();
-        assert!(error.to_string().contains("\"vxlan\""), "{error}");
-    }
 
     #[test]
     fn a_quoted_word_stays_one_word() {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use weir_kit::plugin::REFERENCE;
-use weir_kit::vm::Vm;
+use weir_kit::vm::{LINKS, Vm};
 
 use crate::contender::{Contender, Contenders};
 use crate::interfaces::IN_MACHINE;
@@ -19,9 +19,6 @@ use crate::samples::Samples;
 /// All of it takes one or two minutes. The times hardly differ from run to run.
 const RUNS: usize = 30;
 const TIMEOUT: Duration = Duration::from_secs(600);
-
-/// Debian's kernel has the kinds of link as modules.
-const MODULES: [&str; 4] = ["veth", "8021q", "ipvlan", "dummy"];
 
 /// Where the guest has what it runs.
 const PROGRAM: &str = "/lab/weir-bench";
@@ -62,7 +59,7 @@ impl Machine<'_> {
 
     fn guest(&self) -> Result<Vm> {
         let guest = Vm::new(self.directory)
-            .modules(&MODULES)
+            .modules(&LINKS)
             .count_instructions()
             .timeout(TIMEOUT)
             .tool("ip")

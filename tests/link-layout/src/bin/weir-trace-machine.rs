@@ -10,11 +10,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use weir_kit::vm::Vm;
+use weir_kit::vm::{LINKS, Vm};
 use weir_link_layout::Touched;
-
-/// Debian's kernel has the kinds of link as modules.
-const MODULES: [&str; 4] = ["veth", "8021q", "ipvlan", "dummy"];
 
 /// Where the binary's code is: it has a fixed address. So has busybox, which is smaller, and lies below.
 const ADDRESSES: Range<u64> = 0x100_0000..0x1000_0000;
@@ -30,7 +27,7 @@ fn main() -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let log = scratch.path().join("executed");
     let guest = Vm::new(Path::new(machine))
-        .modules(&MODULES)
+        .modules(&LINKS)
         .log_executed(ADDRESSES, &log)
         .tool("ip")
         .file(weir, "/lab/weir", 0o755)
