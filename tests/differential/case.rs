@@ -251,14 +251,9 @@ impl Case {
     }
 
     pub(crate) fn prepare(&self, side: &Side) -> Result<()> {
-        for line in &self.host {
-            side.node.ip(line)?;
-        }
-        for line in &self.in_containers {
-            side.containers
-                .iter()
-                .try_for_each(|container| container.ip(line).map(drop))?;
-        }
+        side.node.ips(&self.host)?;
+        let mut containers = side.containers.iter();
+        containers.try_for_each(|container| container.ips(&self.in_containers))?;
         for (key, value) in &self.parameters {
             let path = Path::new("/proc/sys/net").join(key);
             side.containers

@@ -96,24 +96,20 @@ impl Side {
             .last()
             .context("a container for the outside")?;
         let pid_path = outside.netns().display().to_string();
-        for line in [
-            "link add out type veth peer name eth0".to_owned(),
-            format!("link set eth0 netns {pid_path}"),
-            "address add 192.0.2.1/24 dev out".to_owned(),
-            "address add 2001:db8::1/64 dev out nodad".to_owned(),
-            "link set out up".to_owned(),
-        ] {
-            self.node.ip(&line)?;
-        }
-        for line in [
+        self.node.ips(&[
+            "link add out type veth peer name eth0",
+            &format!("link set eth0 netns {pid_path}"),
+            "address add 192.0.2.1/24 dev out",
+            "address add 2001:db8::1/64 dev out nodad",
+            "link set out up",
+        ])?;
+        outside.ips(&[
             "address add 192.0.2.2/24 dev eth0",
             "address add 2001:db8::2/64 dev eth0 nodad",
             "link set eth0 up",
             "route add 10.1.0.0/24 via 192.0.2.1",
-            "-6 route add fd00:1::/64 via 2001:db8::1",
-        ] {
-            outside.ip(line)?;
-        }
+            "route add fd00:1::/64 via 2001:db8::1",
+        ])?;
         Ok(outside)
     }
 

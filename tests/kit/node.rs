@@ -1,6 +1,7 @@
 //! A node: a host namespace with a root directory for weir, and containers.
 
 use std::fs;
+use std::io::{Seek, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,6 +22,9 @@ pub struct Node {
     namespace: Namespace,
     root: TempDir,
 }
+
+/// What a line for `ip` begins with that is about IPv6 alone.
+const OF_IPV6: &str = "-6 ";
 
 /// A policy that lets every plugin in: what tests install is not signed. `tests/distribution` tests others.
 pub const POLICY: &str =
@@ -220,6 +224,11 @@ impl Node {
         self.inside(|| output("ip", words))
     }
 
+    /// Does what `ip` does with each of these lines. Of its options, they may have `-6`.
+    pub fn ips(&self, lines: &[impl AsRef<str>]) -> Result<()> {
+        batches_of_ip(&self.namespace, lines)
+    }
+
     /// Runs `ip -j` and parses its output; nothing printed is an empty list.
     pub fn ip_json(&self, words: &str) -> Result<Value> {
         parse(&self.ip(&format!("-j -d {words}"))?)
@@ -264,9 +273,9 @@ impl Container {
         self.inside(|| output("ip", words))
     }
 
-    /// Runs `ip` several times, with each of these words.
-    pub fn ips(&self, runs: &[&str]) -> Result<()> {
-        runs.iter().try_for_each(|words| self.ip(words).map(drop))
+    /// Does what `ip` does with each of these lines. Of its options, they may have `-6`.
+    pub fn ips(&self, lines: &[impl AsRef<str>]) -> Result<()> {
+        batches_of_ip(&self.namespace, lines)
     }
 
     /// Its addresses as `ip` shows them, to compare before and after. The kernel's search for duplicates ends by itself, so its
@@ -302,6 +311,34 @@ impl Container {
 
 fn output(tool: &str, words: &str) -> Result<String> {
     printed(Command::new(tool).args(words.split_whitespace()))
+}
+
+/// One process for as many lines as can be: to start one takes longer than what a line does.
+fn batches_of_ip(namespace: &Namespace, lines: &[impl AsRef<str>]) -> Result<()> {
+    let is_of_ipv6 = |line: &str| line.starts_with(OF_IPV6);
+    let mut batches =
+        lines.chunk_by(|one, next| is_of_ipv6(one.as_ref()) == is_of_ipv6(next.as_ref()));
+    batches.try_for_each(|batch| {
+        let lines = batch.iter().map(|line| {
+            let line = line.as_ref();
+            line.strip_prefix(OF_IPV6).unwrap_or(line)
+        });
+        let mut ip = Command::new("ip");
+        if is_of_ipv6(batch[0].as_ref()) {
+            ip.arg(OF_IPV6.trim());
+        }
+        let lines = lines.collect::<Vec<_>>().join("\n");
+        namespace
+            .inside(|| batch_of_ip(&mut ip, &lines))
+            .with_context(|| format!("the lines are\n{lines}"))
+    })
+}
+
+fn batch_of_ip(ip: &mut Command, lines: &str) -> Result<()> {
+    let mut input = tempfile::tempfile()?;
+    writeln!(input, "{lines}")?;
+    input.rewind()?;
+    printed(ip.args(["-batch", "-"]).stdin(input)).map(drop)
 }
 
 /// Runs a tool, and returns what it printed. Errors: that it is not there, or its own.

@@ -173,7 +173,7 @@ fn other_interfaces_keep_their_routes(example: &str) -> Result<()> {
         "address add 10.98.0.2/24 dev other0",
         "address add fd98::2/64 dev other0 nodad",
         "route append default via 10.98.0.1 dev other0",
-        "-6 route append default via fd98::1 dev other0",
+        "route append default via fd98::1 dev other0",
     ])?;
     fixture.run("ADD", &fixture.attached)?.result();
     for (family, gateway) in [("-4", "10.98.0.1"), ("-6", "fd98::1")] {

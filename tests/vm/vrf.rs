@@ -120,7 +120,7 @@ fn routes_and_addresses_are_the_interfaces_afterwards_too() {
         "route add default via 10.1.0.1 dev eth0",
         "route add 10.9.0.0/16 dev eth0 scope link",
         "route add 10.8.0.0/16 dev eth0 table 100",
-        "-6 route add default via fd00:1::1 dev eth0",
+        "route add default via fd00:1::1 dev eth0",
     ];
     fixture.container.ips(&lines).expect("routes");
     fixture

@@ -52,8 +52,8 @@ in_machine_cases! {
         .of_second("ipam", super::of_static("10.1.0.8/24"));
     the_master_of_an_ipv6_default_route:
         over_default_route(json!({"ipam": {"type": "host-local", "subnet": "10.1.0.0/24"}}))
-            .host("-6 address add 2001:db8::1/64 dev eth2 nodad")
-            .host("-6 route add default via 2001:db8::2 dev eth2");
+            .host("address add 2001:db8::1/64 dev eth2 nodad")
+            .host("route add default via 2001:db8::2 dev eth2");
     dns_of_its_own: ipvlan(json!({"dns": {"nameservers": ["10.1.0.1"]}}), ipv4());
     an_interface_of_that_name_exists:
         ipvlan(json!({}), ipv4())

@@ -37,8 +37,8 @@ cases! {
             .host("route add default via 192.0.2.2 dev eth2");
     the_master_of_an_ipv6_default_route:
         over_default_route(json!({}))
-            .host("-6 address add 2001:db8::1/64 dev eth2 nodad")
-            .host("-6 route add default via 2001:db8::2 dev eth2");
+            .host("address add 2001:db8::1/64 dev eth2 nodad")
+            .host("route add default via 2001:db8::2 dev eth2");
     addresses_of_static: layer_2(json!({"ipam": super::of_static("10.1.0.7/24")}))
         .of_second("ipam", super::of_static("10.1.0.8/24"));
     no_default_route: over_default_route(json!({})).fails();
