@@ -77,7 +77,7 @@ fn bridge_vlans_and_vrfs() {
 
 #[test]
 fn the_plugins_dummy_and_vrf() {
-    compare(&["dummy::", "vrf::"], &["dummy", "vrf"]);
+    compare(&["devconf::", "dummy::", "vrf::"], &["dummy", "vrf"]);
 }
 
 /// With the floor of the figures beside weir.

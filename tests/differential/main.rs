@@ -11,6 +11,7 @@ mod bridge_mac;
 mod case;
 mod compare;
 mod damage;
+mod devconf;
 mod dummy;
 mod firewall;
 mod firewalld;

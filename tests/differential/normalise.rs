@@ -156,7 +156,7 @@ fn is_permanent(neighbour: &Value) -> bool {
 
 fn sorted(values: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut values: Vec<Value> = values.collect();
-    values.sort_by_key(Value::to_string);
+    values.sort_by_cached_key(Value::to_string);
     values
 }
 

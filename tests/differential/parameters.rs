@@ -1,21 +1,21 @@
-//! Kernel parameters of a network namespace, by files that stay open: to open one takes longer than to read it, and a run of the tests
-//! reads millions.
+//! Kernel parameters of a network namespace: a run of the tests needs millions of values. Those of links are read once for each
+//! report of the kernel; the files of all others stay open, as to open one takes longer than to read it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
-use std::sync::OnceLock;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Result};
-use nix::fcntl::{OFlag, openat};
 use nix::sys::resource::{Resource, getrlimit};
-use nix::sys::stat::Mode;
 use serde_json::{Map, Value, json};
 
+use crate::devconf::{self, OfLink, UNREPORTED};
+
 /// Everything below `/proc/sys/net/ipv[46]/conf`, and some of the whole namespace: what is in each directory, by the
-/// directory's path below `/proc/sys/net`. Of a link, what is other than in `default`.
+/// directory's path below `/proc/sys/net`. Of a link and of `all`, what is other than in `default`.
 pub type Parameters = BTreeMap<String, Map<String, Value>>;
 
 /// Where parameters are, of the namespace of the thread that reads.
@@ -28,6 +28,32 @@ const OF_NAMESPACE: [&str; 5] = [
     "tcp_keepalive_time",
     "tcp_retries1",
     "tcp_rmem",
+];
+
+/// What the parameters of one directory are, in the order of their names: nothing for one that cannot be read.
+type Values = Vec<Option<String>>;
+
+/// The parameters that each link has of a family.
+struct Family {
+    /// Their directory below [`PARAMETERS`].
+    table: &'static str,
+    /// What the kernel reports of them.
+    reported: fn(&OfLink) -> Option<&[u8]>,
+    names: OnceLock<Names>,
+    /// The values of links, by what the kernel reports.
+    known: Mutex<BTreeMap<Vec<u8>, Arc<Values>>>,
+}
+
+/// The same for all links.
+struct Names {
+    /// Those in the kernel's report.
+    reported: Vec<String>,
+    unreported: Vec<String>,
+}
+
+static FAMILIES: [Family; 2] = [
+    Family::new("ipv4/conf", |link| link.ipv4.as_deref()),
+    Family::new("ipv6/conf", |link| link.ipv6.as_deref()),
 ];
 
 /// How many files of parameters this process has open.
@@ -46,97 +72,165 @@ struct OpenFile(File);
 impl Reader {
     /// Reads those of the calling thread's namespace, which must be the same each time.
     pub fn read(&mut self) -> Result<Parameters> {
-        static IPV4: OnceLock<Vec<String>> = OnceLock::new();
-        static IPV6: OnceLock<Vec<String>> = OnceLock::new();
+        let links = devconf::of_links()?;
         let mut parameters = BTreeMap::new();
-        for (table, names) in [("ipv4/conf", &IPV4), ("ipv6/conf", &IPV6)] {
-            let path = Path::new(PARAMETERS).join(table);
-            // The kernel gives all links the same parameters, and a list of them takes as long as their values.
-            let names =
-                names.get_or_init(|| names_in(&path.join("all")).expect("parameters of all links"));
-            let default = self.values(&format!("{table}/default"), names, &[])?;
-            let of_default = |name: &String| default[name].as_str().map(str::to_owned);
-            let defaults: Vec<Option<String>> = names.iter().map(of_default).collect();
-            let links = names_in(&path)?;
-            self.forget_others(table, &links);
-            for link in links.iter().filter(|link| *link != "default") {
-                let directory = format!("{table}/{link}");
-                let own = self.values(&directory, names, &defaults)?;
-                parameters.insert(directory, own);
-            }
-            parameters.insert(format!("{table}/default"), default);
+        for family in &FAMILIES {
+            parameters.append(&mut self.of_family(family, &links)?);
         }
-        let of_namespace = self.values("ipv4", &OF_NAMESPACE, &[])?;
-        parameters.insert("ipv4".to_owned(), of_namespace);
+        let of_namespace = self.values("ipv4", &OF_NAMESPACE);
+        parameters.insert("ipv4".to_owned(), named(&OF_NAMESPACE, &of_namespace));
         Ok(parameters)
     }
 
-    /// Closes the files of links that are gone.
-    fn forget_others(&mut self, table: &str, links: &[String]) {
-        let table = format!("{table}/");
-        self.open.retain(|directory, _| {
-            let link = directory.strip_prefix(&table);
-            link.is_none_or(|link| links.iter().any(|there| there == link))
-        });
+    fn of_family(
+        &mut self,
+        family: &Family,
+        links: &BTreeMap<String, OfLink>,
+    ) -> Result<Parameters> {
+        let Names {
+            reported,
+            unreported,
+        } = family.names()?;
+        let [all, default] = ["all", "default"].map(|whose| family.directory(whose));
+        let defaults = self.values(&default, reported);
+        let of_all = others(reported, &self.values(&all, reported), &defaults);
+        let mut parameters = BTreeMap::from([(all, of_all)]);
+        for (link, report) in links {
+            if let Some(report) = (family.reported)(report) {
+                let values = family.of_link(link, report)?;
+                let own = others(reported, &values, &defaults);
+                parameters.insert(family.directory(link), own);
+            }
+        }
+        let unreported_defaults = read(&default, unreported);
+        for (directory, values) in &mut parameters {
+            let own = read(directory, unreported);
+            values.extend(others(unreported, &own, &unreported_defaults));
+        }
+        let mut of_default = named(reported, &defaults);
+        of_default.extend(named(unreported, &unreported_defaults));
+        parameters.insert(default, of_default);
+        Ok(parameters)
     }
 
-    /// The values of these parameters in a directory that are other than these, in the same order: null for one that cannot be read,
-    /// as a secret that was never set.
-    fn values(
-        &mut self,
-        directory: &str,
-        names: &[impl AsRef<str>],
-        others: &[Option<String>],
-    ) -> Result<Map<String, Value>> {
+    /// The values of these parameters in a directory.
+    fn values(&mut self, directory: &str, names: &[impl AsRef<str>]) -> Values {
         let files = self.open.entry(directory.to_owned()).or_default();
         files.resize_with(names.len(), || None);
-        let directory = File::open(Path::new(PARAMETERS).join(directory))?;
-        let mut buffer = [0; 128];
-        let mut values = Map::new();
-        for (place, file) in files.iter_mut().enumerate() {
-            let name = names[place].as_ref();
-            let value = value_of(file, &directory, name, &mut buffer);
-            let other = others.get(place);
-            // Most are the same: nothing is made for them, as there are a hundred thousand in a run.
-            if other.is_none_or(|other| other.as_deref() != value) {
-                values.insert(name.to_owned(), json!(value));
+        let directory = path(directory);
+        let mut values = Vec::with_capacity(names.len());
+        for (file, name) in files.iter_mut().zip(names) {
+            if file.is_none() {
+                *file = File::open(directory.join(name.as_ref()))
+                    .ok()
+                    .map(OpenFile::new);
             }
+            values.push(file.as_ref().and_then(|file| value_in(&file.0)));
+            if OpenFile::are_too_many() {
+                *file = None;
+            }
+        }
+        values
+    }
+}
+
+impl Family {
+    const fn new(table: &'static str, reported: fn(&OfLink) -> Option<&[u8]>) -> Self {
+        Self {
+            table,
+            reported,
+            names: OnceLock::new(),
+            known: Mutex::new(BTreeMap::new()),
+        }
+    }
+
+    /// Of a link, of `all` or of `default`.
+    fn directory(&self, whose: &str) -> String {
+        format!("{}/{whose}", self.table)
+    }
+
+    fn names(&self) -> Result<&Names> {
+        if let Some(names) = self.names.get() {
+            return Ok(names);
+        }
+        let directory = path(&self.directory("all"));
+        let entries = fs::read_dir(&directory).with_context(|| directory.display().to_string())?;
+        let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+        let is_unreported = |name: &String| UNREPORTED.contains(&name.as_str());
+        let (unreported, reported) = names
+            .collect::<Result<Vec<_>>>()?
+            .into_iter()
+            .partition(is_unreported);
+        Ok(self.names.get_or_init(|| Names {
+            reported,
+            unreported,
+        }))
+    }
+
+    /// The values of a link with this report.
+    fn of_link(&self, link: &str, reported: &[u8]) -> Result<Arc<Values>> {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(values) = known().get(reported) {
+            return Ok(values.clone());
+        }
+        let values = Arc::new(read(&self.directory(link), &self.names()?.reported));
+        // These are the values of the report unless something has changed in between.
+        let now = devconf::of_links()?;
+        if now.get(link).and_then(self.reported) == Some(reported) {
+            known().insert(reported.to_owned(), values.clone());
         }
         Ok(values)
     }
 }
 
-/// By the open file. That of a link that is gone, or has another name now, fails: then it is opened again.
-fn value_of<'b>(
-    open: &mut Option<OpenFile>,
-    directory: &File,
-    name: &str,
-    buffer: &'b mut [u8],
-) -> Option<&'b str> {
-    let read = open.as_ref().map(|file| file.0.read_at(buffer, 0));
-    let length = match read {
-        Some(Ok(length)) => length,
-        _ => {
-            let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
-            let file = File::from(openat(directory, name, flags, Mode::empty()).ok()?);
-            let length = file.read_at(buffer, 0).ok()?;
-            *open = OpenFile::keep(file);
-            length
-        }
-    };
-    std::str::from_utf8(&buffer[..length]).ok().map(str::trim)
+/// Reads parameters of a directory whose files are not kept.
+fn read(directory: &str, names: &[String]) -> Values {
+    let directory = path(directory);
+    let files = names.iter().map(|name| File::open(directory.join(name)));
+    files.map(|file| value_in(&file.ok()?)).collect()
+}
+
+/// The parameters whose values are others than these.
+fn others(names: &[String], values: &Values, defaults: &Values) -> Map<String, Value> {
+    let values = names.iter().zip(values).zip(defaults);
+    let others = values.filter(|((_, value), default)| value != default);
+    others
+        .map(|((name, value), _)| (name.clone(), json!(value)))
+        .collect()
+}
+
+fn named(names: &[impl AsRef<str>], values: &Values) -> Map<String, Value> {
+    let values = names.iter().zip(values);
+    values
+        .map(|(name, value)| (name.as_ref().to_owned(), json!(value)))
+        .collect()
+}
+
+fn path(directory: &str) -> PathBuf {
+    Path::new(PARAMETERS).join(directory)
+}
+
+fn value_in(file: &File) -> Option<String> {
+    let mut buffer = [0; 128];
+    let length = file.read_at(&mut buffer, 0).ok()?;
+    let value = std::str::from_utf8(&buffer[..length]).ok()?;
+    Some(value.trim().to_owned())
 }
 
 impl OpenFile {
-    /// None if a half of the files that the process may open are of parameters already.
-    fn keep(file: File) -> Option<Self> {
+    fn new(file: File) -> Self {
+        OPEN.fetch_add(1, Ordering::Relaxed);
+        Self(file)
+    }
+
+    /// Whether a half of the files that the process may open are of parameters.
+    fn are_too_many() -> bool {
         static MOST: OnceLock<usize> = OnceLock::new();
         let most = MOST.get_or_init(|| {
             let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
             usize::try_from(limit / 2).unwrap_or(usize::MAX)
         });
-        let file = Self(file);
-        (OPEN.fetch_add(1, Ordering::Relaxed) < *most).then_some(file)
+        OPEN.load(Ordering::Relaxed) > *most
     }
 }
 
@@ -144,10 +238,4 @@ impl Drop for OpenFile {
     fn drop(&mut self) {
         OPEN.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-fn names_in(directory: &Path) -> Result<Vec<String>> {
-    let entries = fs::read_dir(directory).with_context(|| directory.display().to_string())?;
-    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
-    names.collect()
 }
