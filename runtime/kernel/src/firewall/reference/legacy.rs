@@ -191,7 +191,7 @@ fn get(
     bytes: &mut [u8],
 ) -> Result<(), Errno> {
     let mut length = bytes.len() as libc::socklen_t;
-    debug_assert!(bytes.len() >= size_of::<u32>());
+    assert!(bytes.len() >= size_of::<u32>());
     // SAFETY: the kernel writes at most `length` bytes, which are there.
     let outcome = unsafe {
         libc::getsockopt(
