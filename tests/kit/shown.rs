@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 /// Lists, each as `ip -j -d` prints it.
@@ -96,7 +96,14 @@ impl Ip {
         let mut line = String::new();
         self.output.read_line(&mut line)?;
         ensure!(line.ends_with('\n'), "`ip {question}` failed, see above");
-        serde_json::from_str(&line).with_context(|| format!("`ip {question}` printed {line}"))
+        // Parsed as a value, by what serde_json has compiled: as a list, this crate would compile it, without optimisation.
+        let list = line
+            .parse()
+            .with_context(|| format!("`ip {question}` printed {line}"))?;
+        match list {
+            Value::Array(list) => Ok(list),
+            _ => bail!("`ip {question}` printed {line}"),
+        }
     }
 }
 
