@@ -77,7 +77,7 @@ impl Reader {
         for family in &FAMILIES {
             parameters.append(&mut self.of_family(family, &links)?);
         }
-        let of_namespace = self.values("ipv4", &OF_NAMESPACE);
+        let of_namespace = self.values("ipv4", &OF_NAMESPACE)?;
         parameters.insert("ipv4".to_owned(), named(&OF_NAMESPACE, &of_namespace));
         Ok(parameters)
     }
@@ -92,8 +92,8 @@ impl Reader {
             unreported,
         } = family.names()?;
         let [all, default] = ["all", "default"].map(|whose| family.directory(whose));
-        let defaults = self.values(&default, reported);
-        let of_all = others(reported, &self.values(&all, reported), &defaults);
+        let defaults = self.values(&default, reported)?;
+        let of_all = others(reported, &self.values(&all, reported)?, &defaults);
         let mut parameters = BTreeMap::from([(all, of_all)]);
         for (link, report) in links {
             if let Some(report) = (family.reported)(report) {
@@ -102,9 +102,9 @@ impl Reader {
                 parameters.insert(family.directory(link), own);
             }
         }
-        let unreported_defaults = read(&default, unreported);
+        let unreported_defaults = read(&default, unreported)?;
         for (directory, values) in &mut parameters {
-            let own = read(directory, unreported);
+            let own = read(directory, unreported)?;
             values.extend(others(unreported, &own, &unreported_defaults));
         }
         let mut of_default = named(reported, &defaults);
@@ -114,10 +114,10 @@ impl Reader {
     }
 
     /// The values of these parameters in a directory.
-    fn values(&mut self, directory: &str, names: &[impl AsRef<str>]) -> Values {
+    fn values(&mut self, directory: &str, names: &[impl AsRef<str>]) -> Result<Values> {
         let files = self.open.entry(directory.to_owned()).or_default();
         files.resize_with(names.len(), || None);
-        let directory = path(directory);
+        let directory = path_of(directory)?;
         let mut values = Vec::with_capacity(names.len());
         for (file, name) in files.iter_mut().zip(names) {
             if file.is_none() {
@@ -130,7 +130,7 @@ impl Reader {
                 *file = None;
             }
         }
-        values
+        Ok(values)
     }
 }
 
@@ -153,7 +153,7 @@ impl Family {
         if let Some(names) = self.names.get() {
             return Ok(names);
         }
-        let directory = path(&self.directory("all"));
+        let directory = path_of(&self.directory("all"))?;
         let entries = fs::read_dir(&directory).with_context(|| directory.display().to_string())?;
         let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
         let is_unreported = |name: &String| UNREPORTED.contains(&name.as_str());
@@ -173,7 +173,7 @@ impl Family {
         if let Some(values) = known().get(reported) {
             return Ok(values.clone());
         }
-        let values = Arc::new(read(&self.directory(link), &self.names()?.reported));
+        let values = Arc::new(read(&self.directory(link), &self.names()?.reported)?);
         // These are the values of the report unless something has changed in between.
         let now = devconf::of_links()?;
         if now.get(link).and_then(self.reported) == Some(reported) {
@@ -184,10 +184,10 @@ impl Family {
 }
 
 /// Reads parameters of a directory whose files are not kept.
-fn read(directory: &str, names: &[String]) -> Values {
-    let directory = path(directory);
+fn read(directory: &str, names: &[String]) -> Result<Values> {
+    let directory = path_of(directory)?;
     let files = names.iter().map(|name| File::open(directory.join(name)));
-    files.map(|file| value_in(&file.ok()?)).collect()
+    Ok(files.map(|file| value_in(&file.ok()?)).collect())
 }
 
 /// The parameters whose values are others than these.
@@ -206,8 +206,11 @@ fn named(names: &[impl AsRef<str>], values: &Values) -> Map<String, Value> {
         .collect()
 }
 
-fn path(directory: &str) -> PathBuf {
-    Path::new(PARAMETERS).join(directory)
+/// Errors: the directory is not there, as of a link that is gone. Without it, no parameter would have a value on either side.
+fn path_of(directory: &str) -> Result<PathBuf> {
+    let path = Path::new(PARAMETERS).join(directory);
+    fs::metadata(&path).with_context(|| path.display().to_string())?;
+    Ok(path)
 }
 
 fn value_in(file: &File) -> Option<String> {
