@@ -16,6 +16,8 @@ pub struct Surroundings {
     pub processors: usize,
     /// The file system that the leases are on.
     pub file_system: String,
+    /// What runs the virtual machine, such as `QEMU 10.0.2`; empty if there is none.
+    pub emulator: String,
     /// Processes that wanted to run before the first measurement, over one minute.
     pub load: f64,
 }
@@ -33,6 +35,7 @@ impl Surroundings {
             processor: processor(&read("/proc/cpuinfo")?),
             processors: available_parallelism()?.get(),
             file_system: file_system(work_dir)?,
+            emulator: emulator().unwrap_or_default(),
             load: load(&read("/proc/loadavg")?)?,
         })
     }
@@ -65,6 +68,16 @@ fn file_system(path: &Path) -> Result<String> {
     // One line for each mount over another; the last is what is seen.
     let types = String::from_utf8_lossy(&output.stdout);
     Ok(types.lines().last().unwrap_or("unknown").trim().to_owned())
+}
+
+/// It says `QEMU emulator version 10.0.2 (Debian 1:10.0.2+ds-2)`.
+fn emulator() -> Option<String> {
+    let mut qemu = Command::new("qemu-system-x86_64");
+    let said = qemu.arg("--version").output().ok()?.stdout;
+    let said = String::from_utf8_lossy(&said);
+    let (_, version) = said.lines().next()?.split_once(" version ")?;
+    let version = version.split_ascii_whitespace().next()?;
+    Some(format!("QEMU {version}"))
 }
 
 fn load(loadavg: &str) -> Result<f64> {

@@ -66,14 +66,14 @@ fn heading(surroundings: &Surroundings, measured: &Measured) -> String {
         grouped(crowd::MAPPINGS),
         measured.backend,
         runs(Quantity::MacvlanAdd),
-        in_machine(measured),
+        in_machine(surroundings, measured),
         MULTUS_ADD,
         MULTUS_DEL,
     )
 }
 
 /// The line about the virtual machine.
-fn in_machine(measured: &Measured) -> String {
+fn in_machine(surroundings: &Surroundings, measured: &Measured) -> String {
     let Some(why) = &measured.machine_failed else {
         let samples = &measured.samples;
         let runs = samples.time(Quantity::VlanAdd, Contender::Weir).len();
@@ -83,7 +83,8 @@ fn in_machine(measured: &Measured) -> String {
             ";\nWEIR_REFERENCE=DIR names a directory with the reference's dummy, which Debian lacks"
         };
         return format!(
-            "vlan, ipvlan and dummy: with host-local, in a virtual machine whose clock counts instructions, {runs} runs{missing}"
+            "vlan, ipvlan and dummy: with host-local, in a virtual machine of {}, whose clock counts instructions, {runs} runs{missing}",
+            surroundings.emulator
         );
     };
     let why = why.lines().next().unwrap_or_default();
