@@ -13,7 +13,8 @@ pub fn segments(key: &str) -> impl Iterator<Item = String> {
 /// Each key has one path and each path one key, so that a grant for a key is a grant for a file.
 pub fn flaw_of_key(key: &str) -> Option<String> {
     let is_net = key.split('.').next() == Some("net");
-    let is_key = is_net && segments(key).next().is_some() && segments(key).all(|s| is_name(&s));
+    let mut segments = key.split('.').skip(1).peekable();
+    let is_key = is_net && segments.peek().is_some() && segments.all(is_name);
     (!is_key).then(|| {
         format!(
             "`{}` is not a key below `net.`, such as `net.ipv4.ip_forward`, or \
@@ -23,7 +24,8 @@ pub fn flaw_of_key(key: &str) -> Option<String> {
     })
 }
 
+/// Whether a segment, in which a slash stands for a dot, names a file.
 fn is_name(segment: &str) -> bool {
     let forbidden = |c: char| c.is_whitespace() || c.is_control();
-    !matches!(segment, "" | "." | "..") && !segment.contains(forbidden)
+    !matches!(segment, "" | "/" | "//") && !segment.contains(forbidden)
 }
