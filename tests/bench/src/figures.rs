@@ -211,7 +211,7 @@ fn list(samples: &Samples) -> Vec<Figure> {
 }
 
 fn interfaces(samples: &Samples) -> Vec<Figure> {
-    use Quantity::{DummyAdd, IpvlanAdd, MacvlanAdd, RoutedAdd, VlanAdd};
+    use Quantity::{DummyAdd, IpvlanAdd, MacvlanAdd, RoutedAdd, VlanAdd, VlanAddSmallPages};
     use Unit::Ratio;
     let share = |name, quantity, must, aim| {
         let share = Figure::bounded(name, Ratio, share(samples, quantity), must, aim);
@@ -232,6 +232,11 @@ fn interfaces(samples: &Samples) -> Vec<Figure> {
     let mut figures = Vec::from(share("ADD of macvlan, share", MacvlanAdd, 0.15, 0.10));
     figures.push(list);
     figures.extend(share("ADD of vlan, in the VM, share", VlanAdd, 0.20, 0.12));
+    figures.push(Figure::beside(
+        "  with pages of 4 KiB, share",
+        Ratio,
+        self::share(samples, VlanAddSmallPages),
+    ));
     figures.extend(share(
         "ADD of ipvlan, in the VM, share",
         IpvlanAdd,

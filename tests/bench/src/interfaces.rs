@@ -85,6 +85,13 @@ const DUMMY: Subject = Subject {
     ..VLAN
 };
 
+/// With the programs in pages of 4 KiB.
+const VLAN_SMALL: Subject = Subject {
+    name: "vlan-small",
+    quantity: Quantity::VlanAddSmallPages,
+    ..VLAN
+};
+
 /// The plugins that are measured in the virtual machine, and their IPAM plugin.
 pub const IN_MACHINE: [&str; 4] = ["vlan", "ipvlan", "dummy", "host-local"];
 
@@ -113,6 +120,16 @@ pub fn measure_in_machine(
         subject.measure(contenders, scratch, runs, &mut samples)?;
     }
     Ok(samples)
+}
+
+/// Measures there what the pages of the programs' files make of an ADD.
+pub fn measure_in_small_pages(
+    contenders: &Contenders,
+    scratch: &Scratch,
+    runs: usize,
+    samples: &mut Samples,
+) -> Result<()> {
+    VLAN_SMALL.measure(contenders, scratch, runs, samples)
 }
 
 impl Subject {

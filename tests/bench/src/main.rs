@@ -12,6 +12,7 @@ mod figures;
 mod gate;
 mod interfaces;
 mod interrupt;
+mod large_pages;
 mod list;
 mod machine;
 mod node;
@@ -130,9 +131,12 @@ fn measure_in_machine(options: &Options) -> Result<ExitCode> {
         weir_bin_dir,
         ..
     } = options;
-    let contenders = Contenders::in_directories(floor, reference_dir, weir_bin_dir)?;
+    let small = Contenders::in_directories(floor, reference_dir, weir_bin_dir)?;
+    let large = large_pages::copy(&small)?;
     let scratch = Scratch::create(&options.work_dir)?;
-    let samples = interfaces::measure_in_machine(&contenders, &scratch, options.runs.into())?;
+    let runs = options.runs.into();
+    let mut samples = interfaces::measure_in_machine(&large, &scratch, runs)?;
+    interfaces::measure_in_small_pages(&small, &scratch, runs, &mut samples)?;
     println!("{}", serde_json::to_string(&samples)?);
     Ok(ExitCode::SUCCESS)
 }

@@ -40,10 +40,12 @@ pub enum Quantity {
     MacvlanAdd,
     /// The list of `macvlan`, `sbr` and `tuning`.
     RoutedAdd,
-    /// With `host-local`, in the virtual machine.
+    /// With `host-local`, in the virtual machine, with the programs in large pages.
     VlanAdd,
     IpvlanAdd,
     DummyAdd,
+    /// As `VlanAdd`, with the programs in pages of 4 KiB.
+    VlanAddSmallPages,
 }
 
 /// Series in numbers, by what they are of.

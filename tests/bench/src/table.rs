@@ -8,7 +8,7 @@ use crate::pods::{MULTUS_ADD, MULTUS_DEL};
 use crate::samples::{Quantity, Samples};
 use crate::surroundings::Surroundings;
 
-const TIMES: [(&str, Quantity); 21] = [
+const TIMES: [(&str, Quantity); 22] = [
     ("ADD", Quantity::Add),
     ("  that makes the bridge", Quantity::AddFirst),
     ("CHECK", Quantity::Check),
@@ -28,6 +28,7 @@ const TIMES: [(&str, Quantity); 21] = [
     ("ADD of macvlan", Quantity::MacvlanAdd),
     ("ADD of macvlan, sbr, tuning", Quantity::RoutedAdd),
     ("ADD of vlan, in the VM", Quantity::VlanAdd),
+    ("  with pages of 4 KiB", Quantity::VlanAddSmallPages),
     ("ADD of ipvlan, in the VM", Quantity::IpvlanAdd),
     ("ADD of dummy, in the VM", Quantity::DummyAdd),
 ];
