@@ -191,6 +191,9 @@ impl TryFrom<String> for Pattern {
 
 fn check_placeholders(text: &str) -> Result<(), String> {
     const KNOWN: [&str; 4] = ["{ifname}", "{network}", "{containerid}", HOST_INTERFACES];
+    if !text.contains(['{', '}']) {
+        return Ok(());
+    }
     let stands_alone = |part: &str| part == HOST_INTERFACES || !part.contains(HOST_INTERFACES);
     if !text.split('.').all(stands_alone) {
         return Err(format!(
