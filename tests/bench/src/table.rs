@@ -84,7 +84,8 @@ fn in_machine(surroundings: &Surroundings, measured: &Measured) -> String {
             ";\nWEIR_REFERENCE=DIR names a directory with the reference's dummy, which Debian lacks"
         };
         return format!(
-            "vlan, ipvlan and dummy: with host-local, in a virtual machine of {}, whose clock counts instructions, {runs} runs{missing}",
+            "vlan, ipvlan and dummy: with host-local, in a virtual machine of {}, whose clock counts instructions,\n\
+             programs in pages of 2 MiB, {runs} runs{missing}",
             surroundings.emulator
         );
     };
