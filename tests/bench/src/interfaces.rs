@@ -109,27 +109,20 @@ pub fn measure(
     Ok(())
 }
 
-/// Measures what another kernel is needed for. Of a plugin that the reference lacks, floor and weir alone.
+/// Measures what another kernel is needed for, with the programs in `large` pages and in `small` ones. Of a plugin that the
+/// reference lacks, floor and weir alone.
 pub fn measure_in_machine(
-    contenders: &Contenders,
+    large: &Contenders,
+    small: &Contenders,
     scratch: &Scratch,
     runs: usize,
 ) -> Result<Samples> {
     let mut samples = Samples::default();
     for subject in [VLAN, IPVLAN, DUMMY] {
-        subject.measure(contenders, scratch, runs, &mut samples)?;
+        subject.measure(large, scratch, runs, &mut samples)?;
     }
+    VLAN_SMALL.measure(small, scratch, runs, &mut samples)?;
     Ok(samples)
-}
-
-/// Measures there what the pages of the programs' files make of an ADD.
-pub fn measure_in_small_pages(
-    contenders: &Contenders,
-    scratch: &Scratch,
-    runs: usize,
-    samples: &mut Samples,
-) -> Result<()> {
-    VLAN_SMALL.measure(contenders, scratch, runs, samples)
 }
 
 impl Subject {

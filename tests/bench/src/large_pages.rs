@@ -3,7 +3,7 @@
 //! The machine boots from files with pages of 4 KiB. Of its file systems only tmpfs has larger ones, where they are asked for.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -19,7 +19,7 @@ pub fn copy(contenders: &Contenders) -> Result<Contenders> {
     let directory = Path::new(DIRECTORY);
     mount_tmpfs(directory).with_context(|| format!("mount a tmpfs at `{DIRECTORY}`"))?;
     let [floor, reference, weir] = ["weir-floor", "reference", "weir"].map(|it| directory.join(it));
-    fs::copy(contenders.floor(), &floor)?;
+    copy_file(contenders.floor(), &floor)?;
     copy_files(contenders.search_path(Contender::Reference), &reference)?;
     install(&contenders.delegating(), &weir)?;
     Contenders::in_directories(&floor, &reference, &weir)
@@ -40,13 +40,17 @@ fn mount_tmpfs(directory: &Path) -> Result<()> {
 
 fn copy_files(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir(to)?;
-    let files: Vec<PathBuf> = fs::read_dir(from)?
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<_>>()?;
-    for file in files.iter().filter(|file| file.is_file()) {
-        let name = file.file_name().unwrap_or_default();
-        fs::copy(file, to.join(name)).with_context(|| file.display().to_string())?;
+    for entry in fs::read_dir(from)? {
+        let file = entry?.path();
+        if file.is_file() {
+            copy_file(&file, &to.join(file.file_name().unwrap_or_default()))?;
+        }
     }
+    Ok(())
+}
+
+fn copy_file(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to).with_context(|| format!("copy `{}`", from.display()))?;
     Ok(())
 }
 

@@ -135,8 +135,7 @@ fn measure_in_machine(options: &Options) -> Result<ExitCode> {
     let large = large_pages::copy(&small)?;
     let scratch = Scratch::create(&options.work_dir)?;
     let runs = options.runs.into();
-    let mut samples = interfaces::measure_in_machine(&large, &scratch, runs)?;
-    interfaces::measure_in_small_pages(&small, &scratch, runs, &mut samples)?;
+    let samples = interfaces::measure_in_machine(&large, &small, &scratch, runs)?;
     println!("{}", serde_json::to_string(&samples)?);
     Ok(ExitCode::SUCCESS)
 }
