@@ -12,9 +12,8 @@ pub fn segments(key: &str) -> impl Iterator<Item = String> {
 ///
 /// Each key has one path and each path one key, so that a grant for a key is a grant for a file.
 pub fn flaw_of_key(key: &str) -> Option<String> {
-    let is_net = key.split('.').next() == Some("net");
-    let mut segments = key.split('.').skip(1).peekable();
-    let is_key = is_net && segments.peek().is_some() && segments.all(is_name);
+    let below_net = key.strip_prefix("net.");
+    let is_key = below_net.is_some_and(|rest| rest.split('.').all(is_name));
     (!is_key).then(|| {
         format!(
             "`{}` is not a key below `net.`, such as `net.ipv4.ip_forward`, or \
