@@ -73,18 +73,25 @@ pub fn snapshot(snapshot: &Snapshot, requested: &str) -> Value {
             space(container, &roles, requested),
         )
     });
-    json!({
-        "host": space(&snapshot.host, &roles, requested),
-        "containers": containers.collect::<Map<_, _>>(),
-        "files": snapshot.files,
-    })
+    let files: Map<_, _> = snapshot.files.clone().into_iter().collect();
+    object([
+        ("host", space(&snapshot.host, &roles, requested)),
+        ("containers", Value::Object(containers.collect())),
+        ("files", Value::Object(files)),
+    ])
+}
+
+/// `json!` would copy the values.
+fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    let entries = entries.map(|(key, value)| (key.to_owned(), value));
+    Value::Object(entries.into_iter().collect())
 }
 
 fn space(space: &Space, roles: &Roles, requested: &str) -> Value {
     let links = space.shown.links.iter().map(|link| {
         let name = roles.of_name(link["ifname"].as_str().unwrap_or_default());
         let mut normal = without_chance(link, roles);
-        normal["address"] = json!(mac_role(link, requested));
+        normal["address"] = Value::String(mac_role(link, requested));
         chance_of_index(&mut normal);
         intended_queues(&mut normal);
         intended_header(&mut normal);
@@ -98,13 +105,24 @@ fn space(space: &Space, roles: &Roles, requested: &str) -> Value {
         .neighbours
         .iter()
         .filter(|neighbour| is_permanent(neighbour));
-    json!({
-        "links": links.collect::<Map<_, _>>(),
-        "routes": sorted(space.shown.routes.iter().map(|route| intended_on_link(without_chance(route, roles)))),
-        "rules": sorted(space.shown.rules.iter().map(|rule| without_chance(rule, roles))),
-        "neighbours": sorted(permanent.map(|neighbour| without_chance(neighbour, roles))),
-        "parameters": parameters(space, roles),
-    })
+    let routes = space.shown.routes.iter();
+    let rules = space.shown.rules.iter();
+    object([
+        ("links", Value::Object(links.collect())),
+        (
+            "routes",
+            sorted(routes.map(|route| intended_on_link(without_chance(route, roles)))),
+        ),
+        (
+            "rules",
+            sorted(rules.map(|rule| without_chance(rule, roles))),
+        ),
+        (
+            "neighbours",
+            sorted(permanent.map(|neighbour| without_chance(neighbour, roles))),
+        ),
+        ("parameters", Value::Object(parameters(space, roles))),
+    ])
 }
 
 fn without_chance(value: &Value, roles: &Roles) -> Value {
@@ -120,7 +138,7 @@ fn without_chance(value: &Value, roles: &Roles) -> Value {
             .iter()
             .map(|item| without_chance(item, roles))
             .collect(),
-        Value::String(text) => json!(text_role(text, roles)),
+        Value::String(text) => Value::String(text_role(text, roles)),
         other => other.clone(),
     }
 }
@@ -154,10 +172,10 @@ fn is_permanent(neighbour: &Value) -> bool {
         .any(|state| state == "PERMANENT")
 }
 
-fn sorted(values: impl Iterator<Item = Value>) -> Vec<Value> {
+fn sorted(values: impl Iterator<Item = Value>) -> Value {
     let mut values: Vec<Value> = values.collect();
     values.sort_by_cached_key(Value::to_string);
-    values
+    Value::Array(values)
 }
 
 fn parameters(space: &Space, roles: &Roles) -> Map<String, Value> {

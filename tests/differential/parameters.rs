@@ -1,5 +1,5 @@
 //! Kernel parameters of a network namespace: a run of the tests needs millions of values. Those of links are read once for each
-//! report of the kernel; the files of all others stay open, as to open one takes longer than to read it.
+//! report of the kernel; the files of what is there as long as the namespace stay open, as to open one takes longer than to read it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Result};
 use nix::sys::resource::{Resource, getrlimit};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::devconf::{self, OfLink, UNREPORTED};
 
@@ -46,10 +46,14 @@ struct Family {
 
 /// The same for all links.
 struct Names {
-    /// Those in the kernel's report.
-    reported: Vec<String>,
-    unreported: Vec<String>,
+    /// Those in the kernel's report come first.
+    all: Vec<String>,
+    /// How many these are.
+    reported: usize,
 }
+
+/// The link that is in a namespace from its beginning to its end.
+const LOOPBACK: &str = "lo";
 
 static FAMILIES: [Family; 2] = [
     Family::new("ipv4/conf", |link| link.ipv4.as_deref()),
@@ -87,29 +91,27 @@ impl Reader {
         family: &Family,
         links: &BTreeMap<String, OfLink>,
     ) -> Result<Parameters> {
-        let Names {
-            reported,
-            unreported,
-        } = family.names()?;
+        let names = family.names()?;
+        let (reported, unreported) = names.all.split_at(names.reported);
         let [all, default] = ["all", "default"].map(|whose| family.directory(whose));
-        let defaults = self.values(&default, reported)?;
-        let of_all = others(reported, &self.values(&all, reported)?, &defaults);
-        let mut parameters = BTreeMap::from([(all, of_all)]);
+        let defaults = self.values(&default, &names.all)?;
+        let of_all = others(&names.all, &self.values(&all, &names.all)?, &defaults);
+        let mut parameters =
+            BTreeMap::from([(all, of_all), (default, named(&names.all, &defaults))]);
         for (link, report) in links {
-            if let Some(report) = (family.reported)(report) {
-                let values = family.of_link(link, report)?;
-                let own = others(reported, &values, &defaults);
-                parameters.insert(family.directory(link), own);
-            }
+            let Some(report) = (family.reported)(report) else {
+                continue;
+            };
+            let directory = family.directory(link);
+            let mut own = others(reported, &family.of_link(link, report)?, &defaults);
+            let values = if link == LOOPBACK {
+                self.values(&directory, unreported)?
+            } else {
+                read(&directory, unreported)?
+            };
+            own.extend(others(unreported, &values, &defaults[names.reported..]));
+            parameters.insert(directory, own);
         }
-        let unreported_defaults = read(&default, unreported)?;
-        for (directory, values) in &mut parameters {
-            let own = read(directory, unreported)?;
-            values.extend(others(unreported, &own, &unreported_defaults));
-        }
-        let mut of_default = named(reported, &defaults);
-        of_default.extend(named(unreported, &unreported_defaults));
-        parameters.insert(default, of_default);
         Ok(parameters)
     }
 
@@ -157,14 +159,13 @@ impl Family {
         let entries = fs::read_dir(&directory).with_context(|| directory.display().to_string())?;
         let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
         let is_unreported = |name: &String| UNREPORTED.contains(&name.as_str());
-        let (unreported, reported) = names
+        let (unreported, mut all): (Vec<_>, Vec<_>) = names
             .collect::<Result<Vec<_>>>()?
             .into_iter()
             .partition(is_unreported);
-        Ok(self.names.get_or_init(|| Names {
-            reported,
-            unreported,
-        }))
+        let reported = all.len();
+        all.extend(unreported);
+        Ok(self.names.get_or_init(|| Names { all, reported }))
     }
 
     /// The values of a link with this report.
@@ -173,7 +174,9 @@ impl Family {
         if let Some(values) = known().get(reported) {
             return Ok(values.clone());
         }
-        let values = Arc::new(read(&self.directory(link), &self.names()?.reported)?);
+        let names = self.names()?;
+        let values = read(&self.directory(link), &names.all[..names.reported])?;
+        let values = Arc::new(values);
         // These are the values of the report unless something has changed in between.
         let now = devconf::of_links()?;
         if now.get(link).and_then(self.reported) == Some(reported) {
@@ -183,7 +186,7 @@ impl Family {
     }
 }
 
-/// Reads parameters of a directory whose files are not kept.
+/// Reads parameters of a directory whose files do not stay open.
 fn read(directory: &str, names: &[String]) -> Result<Values> {
     let directory = path_of(directory)?;
     let files = names.iter().map(|name| File::open(directory.join(name)));
@@ -191,18 +194,22 @@ fn read(directory: &str, names: &[String]) -> Result<Values> {
 }
 
 /// The parameters whose values are others than these.
-fn others(names: &[String], values: &Values, defaults: &Values) -> Map<String, Value> {
+fn others(
+    names: &[String],
+    values: &[Option<String>],
+    defaults: &[Option<String>],
+) -> Map<String, Value> {
     let values = names.iter().zip(values).zip(defaults);
     let others = values.filter(|((_, value), default)| value != default);
     others
-        .map(|((name, value), _)| (name.clone(), json!(value)))
+        .map(|((name, value), _)| (name.clone(), value.clone().into()))
         .collect()
 }
 
 fn named(names: &[impl AsRef<str>], values: &Values) -> Map<String, Value> {
     let values = names.iter().zip(values);
     values
-        .map(|(name, value)| (name.as_ref().to_owned(), json!(value)))
+        .map(|(name, value)| (name.as_ref().to_owned(), value.clone().into()))
         .collect()
 }
 

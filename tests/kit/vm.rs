@@ -343,6 +343,8 @@ fn init_script(load_order: &[String], command: &[&str]) -> String {
     format!(
         r#"#!/bin/busybox sh
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
+# As many files as a service of systemd may open.
+ulimit -n 524288
 busybox mount -t proc proc /proc
 busybox mount -t sysfs sysfs /sys
 busybox mount -t devtmpfs devtmpfs /dev
