@@ -54,7 +54,7 @@ fn the_pod_selects_the_network() -> Result<()> {
     );
     let selected = text(
         &pod["metadata"]["annotations"],
-        weir_pod::selection::NETWORKS,
+        "k8s.v1.cni.cncf.io/networks",
     )?;
     assert_eq!(network["metadata"]["name"], selected);
     assert_eq!(

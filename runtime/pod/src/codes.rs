@@ -17,3 +17,29 @@ pub use weir_network::codes::RECORD;
 pub const DEFAULT_ROUTE: u32 = 237;
 /// kubelet gave the pod no device, or too few, for a network that needs one; or device information is invalid.
 pub const DEVICE: u32 = 238;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_errors_has_them() {
+        let all = [
+            CLUSTER,
+            SELECTION,
+            NO_NETWORK,
+            RESTRICTED,
+            NOT_ASSIGNED,
+            NOT_READY,
+            RECORD,
+            DEFAULT_ROUTE,
+            DEVICE,
+        ];
+        let listed = include_str!("../../../docs/errors.md")
+            .lines()
+            .filter_map(|line| line.strip_prefix("| ")?.split_once(' ')?.0.parse().ok())
+            .filter(|code| (230..240).contains(code));
+        let listed: Vec<u32> = listed.collect();
+        assert_eq!(listed, all);
+    }
+}

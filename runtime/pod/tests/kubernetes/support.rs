@@ -13,39 +13,39 @@ use weir_pod::cluster::PodName;
 use weir_pod::kubernetes::{Kubernetes, Limits};
 
 /// Where a configuration says that the kubeconfig is.
-pub const KUBECONFIG: &str = "/etc/weir.kubeconfig";
+pub(crate) const KUBECONFIG: &str = "/etc/weir.kubeconfig";
 
 /// Bounds that a test can wait for.
-pub const SHORT: Limits = Limits {
+pub(crate) const SHORT: Limits = Limits {
     request: Duration::from_millis(500),
     call: Duration::from_secs(2),
 };
 
 /// A directory that stands for `/`.
-pub struct Root(TempDir);
+pub(crate) struct Root(TempDir);
 
 impl Root {
-    pub fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         Ok(Self(TempDir::with_prefix("weir-kubernetes-")?))
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
-    pub fn paths(&self) -> Paths {
+    pub(crate) fn paths(&self) -> Paths {
         Paths::below(self.0.path())
     }
 
     /// Writes a file, whose path is as if this were `/`.
-    pub fn write(&self, path: &str, content: &str) -> Result<()> {
+    pub(crate) fn write(&self, path: &str, content: &str) -> Result<()> {
         let place = self.paths().resolve(Path::new(path));
         fs::create_dir_all(place.parent().context("a directory")?)?;
         fs::write(&place, content).with_context(|| place.display().to_string())
     }
 
     /// The cluster of this kubeconfig, which is written anew.
-    pub fn cluster(&self, kubeconfig: &str, limits: Limits) -> Result<Kubernetes> {
+    pub(crate) fn cluster(&self, kubeconfig: &str, limits: Limits) -> Result<Kubernetes> {
         self.write(KUBECONFIG, kubeconfig)?;
         let path = Some(Path::new(KUBECONFIG));
         Ok(Kubernetes::connect(path, &self.paths(), limits))
@@ -53,14 +53,14 @@ impl Root {
 }
 
 /// An API server, and weir as its client.
-pub struct Scene {
+pub(crate) struct Scene {
     pub server: ApiServer,
     pub root: Root,
     pub cluster: Kubernetes,
 }
 
 impl Scene {
-    pub fn new(limits: Limits) -> Result<Self> {
+    pub(crate) fn new(limits: Limits) -> Result<Self> {
         let server = ApiServer::start()?;
         let root = Root::new()?;
         let cluster = root.cluster(&server.kubeconfig(), limits)?;
@@ -72,7 +72,7 @@ impl Scene {
     }
 
     /// A pod in the server's namespace, made here.
-    pub fn pod(&self, name: &str) -> Result<PodName> {
+    pub(crate) fn pod(&self, name: &str) -> Result<PodName> {
         let namespace = self.server.namespace();
         let uid = self.server.create_pod(namespace, name, &[])?;
         Ok(PodName {
@@ -84,7 +84,7 @@ impl Scene {
 }
 
 /// Fails unless an error says all of this, in its message or in its details.
-pub fn expect_said(error: &Error, words: &[&str]) {
+pub(crate) fn expect_said(error: &Error, words: &[&str]) {
     let said = error.to_string();
     assert_contains(&said, words);
 }
