@@ -86,6 +86,22 @@ fn the_file_of_a_built_in_plugin_is_that_plugin() -> Result<()> {
     Ok(())
 }
 
+/// A weir that can write no file as large as the compiler cannot run it.
+#[test]
+fn a_plugin_of_the_node_is_inspected_without_the_compiler() -> Result<()> {
+    let node = Node::create()?;
+    node.install_plugin("labels")?;
+    let file = component("labels");
+    for (plugin, succeeds) in [("labels", true), ("bridge", true), (path(&file)?, false)] {
+        let mut command = Command::new("prlimit");
+        command.arg("--fsize=1000000").arg(binary());
+        command.args(["plugin", "inspect", plugin]);
+        let output = command.env("WEIR_ROOT", node.root()).output()?;
+        assert_eq!(output.status.success(), succeeds, "{plugin}: {output:?}");
+    }
+    Ok(())
+}
+
 /// The line of a plugin in the list, which must end with this code.
 #[track_caller]
 fn listed(node: &Node, name: &str, code: i32) -> Value {

@@ -348,6 +348,14 @@ impl Plugin {
             Source::Installed(installed) => installed.component(),
         }
     }
+
+    /// Reads its ahead-of-time code. Errors: it is damaged.
+    pub(crate) fn code(&self) -> Result<Vec<u8>, Error> {
+        match &self.source {
+            Source::BuiltIn(plugin) => Ok(plugin.code.0.to_vec()),
+            Source::Installed(installed) => installed.code(),
+        }
+    }
 }
 
 /// An error about a kept version: the installed one is not to be touched for it.

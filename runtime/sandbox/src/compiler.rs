@@ -35,7 +35,7 @@ impl Compiled {
     ///
     /// # Safety
     ///
-    /// The compiler of this build must have made the code of this component.
+    /// A compiler must have made the code of this component: that of this build, or one whose code the engine of this build loads.
     pub unsafe fn of_cache(component: &[u8], code: Vec<u8>) -> Self {
         let component = component.to_vec();
         Self { component, code }

@@ -76,15 +76,28 @@ impl Sandbox {
         self.inspect_compiled(Compiled::of(component))
     }
 
+    /// The same for a plugin of this node, with the code that it runs with. If this weir cannot load that, the component is compiled.
+    ///
+    /// Errors: its component is damaged, as well.
+    pub fn inspect_plugin(&self, plugin: &Plugin) -> Result<Inspection, Error> {
+        let component = plugin.component()?;
+        let code = code::load(self.engine(), plugin).and_then(|_| plugin.code());
+        self.inspect_compiled(match code {
+            // SAFETY: it is this component's, and the engine has loaded it.
+            Ok(code) => Ok(unsafe { Compiled::of_cache(&component, code) }),
+            Err(_) => Compiled::of(&component),
+        })
+    }
+
     /// The same for the outcome of compiling it.
     pub fn inspect_compiled(
         &self,
         compiled: Result<Compiled, String>,
     ) -> Result<Inspection, Error> {
         let compiled = compiled.map_err(|e| no_component(&e))?;
-        // SAFETY: compiled just now, by the compiler of this build.
+        // SAFETY: made by the compiler of this build, or loaded by this engine before.
         unsafe { bounds::check(compiled.code()) }.map_err(|e| too_much(&e))?;
-        // SAFETY: compiled just now, by the compiler of this build.
+        // SAFETY: as above.
         let loaded = unsafe { Component::deserialize(self.engine(), compiled.code()) };
         let loaded = loaded.map_err(|e| no_component(&format!("{e:#}")))?;
         let (about, ran) = match component_cache::check("the component", self.engine(), &loaded) {

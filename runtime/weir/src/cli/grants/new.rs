@@ -30,9 +30,7 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
     refuse(&paths, plugin)?;
     let sandbox = Sandbox::new(paths.clone(), false).map_err(show_error)?;
     let found = sandbox.catalogue().find(plugin).map_err(show_error)?;
-    let inspection = sandbox
-        .inspect(&found.component().map_err(show_error)?)
-        .map_err(show_error)?;
+    let inspection = sandbox.inspect_plugin(&found).map_err(show_error)?;
     print_line!(
         "# Review every rule: a key that is left out allows everything. What the plugin needs is found out by"
     );

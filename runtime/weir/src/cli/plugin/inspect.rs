@@ -104,14 +104,13 @@ fn inspect(sandbox: &Sandbox, plugin: &Path) -> Result<Inspected> {
         ComponentArgument::Plugin(name) => {
             refuse(sandbox.paths(), name)?;
             let plugin = sandbox.catalogue().find(name).map_err(show)?;
-            let component = plugin.component().map_err(show)?;
             let damage = if plugin.is_built_in() {
                 None
             } else {
                 sandbox.check(&plugin).err()
             };
             Ok(Inspected {
-                inspection: sandbox.inspect(&component).map_err(show)?,
+                inspection: sandbox.inspect_plugin(&plugin).map_err(show)?,
                 known_as: Some(plugin.name),
                 damage,
             })

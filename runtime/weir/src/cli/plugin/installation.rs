@@ -6,10 +6,10 @@ use weir_sandbox::{Inspection, Provenance, Sandbox};
 
 use crate::cli::output::show;
 
-/// The plugin of that name, compiled again; none if it is damaged.
+/// The plugin of that name; none if it is damaged.
 pub fn installed(sandbox: &Sandbox, name: &str) -> Option<Inspection> {
     let plugin = sandbox.catalogue().find(name).ok()?;
-    sandbox.inspect(&plugin.component().ok()?).ok()
+    sandbox.inspect_plugin(&plugin).ok()
 }
 
 /// The version that a plugin reports; nothing if it fails to.
