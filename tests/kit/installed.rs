@@ -1,7 +1,7 @@
 //! Installed components that tests share: to compile one takes a second, and hundreds of tests want the same few.
 //!
-//! The first test that installs a component with this weir keeps what `weir plugin add` has written; each test gets
-//! a copy of it.
+//! The first test that installs a component keeps what `weir plugin add` has written; each test gets a copy of it, until
+//! the compiler changes or the crate that installs.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,9 +10,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::{binary, house};
+use super::{house, program};
 
-/// Where what is installed is kept, by component and weir.
+/// The crate that writes what is installed.
+const SANDBOX: &str = "runtime/sandbox/src";
+
+/// Where what is installed is kept, by component and by what installs it.
 pub(super) struct InstalledCache(PathBuf);
 
 impl InstalledCache {
@@ -21,8 +24,8 @@ impl InstalledCache {
         let mut hasher = DefaultHasher::new();
         let bytes = fs::read(component).with_context(|| component.display().to_string())?;
         bytes.hash(&mut hasher);
-        let weir = fs::metadata(binary())?;
-        (weir.ino(), weir.size(), weir.mtime(), weir.mtime_nsec()).hash(&mut hasher);
+        hash_file(&program("weir-compiler"), &mut hasher)?;
+        hash_directory(&house().join(SANDBOX), &mut hasher)?;
         let name = format!("{name}-{:016x}", hasher.finish());
         Ok(Self(house().join("target/tmp/installed").join(name)))
     }
@@ -58,5 +61,25 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         let entry = entry?;
         fs::copy(entry.path(), to.join(entry.file_name()))?;
     }
+    Ok(())
+}
+
+fn hash_directory(directory: &Path, hasher: &mut DefaultHasher) -> Result<()> {
+    let entries = fs::read_dir(directory).with_context(|| directory.display().to_string())?;
+    let mut paths: Vec<PathBuf> = entries.map(|it| Ok(it?.path())).collect::<Result<_>>()?;
+    paths.sort();
+    paths.iter().try_for_each(|path| {
+        if path.is_dir() {
+            hash_directory(path, hasher)
+        } else {
+            hash_file(path, hasher)
+        }
+    })
+}
+
+/// Hashes what changes when the file is written.
+fn hash_file(path: &Path, hasher: &mut DefaultHasher) -> Result<()> {
+    let it = fs::metadata(path).with_context(|| path.display().to_string())?;
+    (it.ino(), it.size(), it.mtime(), it.mtime_nsec()).hash(hasher);
     Ok(())
 }
