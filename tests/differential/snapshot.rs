@@ -34,20 +34,24 @@ impl Snapshot {
         let Readers { host, containers } = &mut *readers;
         containers.resize_with(side.containers.len(), Reader::default);
         let containers = side.containers.iter().zip(containers);
-        Ok(Self {
-            host: Space {
-                shown: side.node.shown()?,
-                parameters: side.node.inside(|| host.read())?,
-            },
-            containers: containers
-                .map(|(container, reader)| {
-                    Ok(Space {
-                        shown: container.shown()?,
-                        parameters: container.inside(|| reader.read())?,
+        // In one thread, from one namespace to the next.
+        side.node.inside(|| {
+            Ok(Self {
+                host: Space {
+                    shown: side.node.shown()?,
+                    parameters: host.read()?,
+                },
+                containers: containers
+                    .map(|(container, reader)| {
+                        container.enter()?;
+                        Ok(Space {
+                            shown: container.shown()?,
+                            parameters: reader.read()?,
+                        })
                     })
-                })
-                .collect::<Result<_>>()?,
-            files: files(side.node.root())?,
+                    .collect::<Result<_>>()?,
+                files: files(side.node.root())?,
+            })
         })
     }
 }

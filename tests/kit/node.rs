@@ -303,6 +303,11 @@ impl Container {
         self.namespace.shown()
     }
 
+    /// Brings the calling thread inside the container.
+    pub fn enter(&self) -> Result<()> {
+        self.namespace.enter()
+    }
+
     /// Runs `act` in a thread inside the container.
     pub fn inside<T: Send>(&self, act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         self.namespace.inside(act)

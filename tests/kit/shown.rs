@@ -41,15 +41,23 @@ impl Showing {
 
     /// None if a link has another name than before: other processes must be asked then.
     pub(super) fn show(&mut self) -> Result<Option<Shown>> {
-        let links = self.ip.ask("address show")?;
-        if !self.know(&links) {
-            return Ok(None);
-        }
-        Ok(Some(Shown {
+        self.ip.ask(&[
+            "address show",
+            "route show table all",
+            "rule show",
+            "neighbour show",
+        ])?;
+        self.ipv6.ask(&["rule show"])?;
+        let links = self.ip.answer()?;
+        let routes = self.ip.answer()?;
+        let rules = [self.ip.answer()?, self.ipv6.answer()?].concat();
+        let neighbours = self.ip.answer()?;
+        let is_known = self.know(&links);
+        Ok(is_known.then_some(Shown {
             links,
-            routes: self.ip.ask("route show table all")?,
-            rules: [self.ip.ask("rule show")?, self.ipv6.ask("rule show")?].concat(),
-            neighbours: self.ip.ask("neighbour show")?,
+            routes,
+            rules,
+            neighbours,
         }))
     }
 
@@ -89,20 +97,25 @@ impl Ip {
         })
     }
 
-    /// The list that it prints, in a line.
-    fn ask(&mut self, question: &str) -> Result<Vec<Value>> {
+    /// Asks all of these at once: each time that one process waits for the other takes longer than an answer.
+    fn ask(&mut self, questions: &[&str]) -> Result<()> {
         let input = self.input.as_mut().context("it has ended")?;
-        writeln!(input, "{question}").with_context(|| format!("ask `ip {question}`"))?;
+        let lines = questions.join("\n") + "\n";
+        input.write_all(lines.as_bytes()).context("ask `ip`")
+    }
+
+    /// The list that answers the next question, in a line.
+    fn answer(&mut self) -> Result<Vec<Value>> {
         let mut line = String::new();
         self.output.read_line(&mut line)?;
-        ensure!(line.ends_with('\n'), "`ip {question}` failed, see above");
+        ensure!(line.ends_with('\n'), "`ip` failed, see above");
         // Parsed as a value, by what serde_json has compiled: as a list, this crate would compile it, without optimisation.
         let list = line
             .parse()
-            .with_context(|| format!("`ip {question}` printed {line}"))?;
+            .with_context(|| format!("`ip` printed {line}"))?;
         match list {
             Value::Array(list) => Ok(list),
-            _ => bail!("`ip {question}` printed {line}"),
+            _ => bail!("`ip` printed {line}"),
         }
     }
 }
