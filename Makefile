@@ -82,9 +82,10 @@ SMALL := -C opt-level=s -C codegen-units=1 -C debug-assertions=off -C overflow-c
 # $(call build-dev,TARGET,PACKAGES): with the features that the workspace's build wants of what macros depend on.
 build-dev = $(call rustflags-of,$(1))="$(SMALL)" $(CARGO) build --locked --target $(1) $(addprefix -p ,weir-features $(2))
 
-# $(call build-go,DIRECTORY): a plugin in Go as its author builds it. A build of what has not changed takes no time.
+# $(call build-go,DIRECTORY): a plugin in Go as its author builds it, but the same whatever else changes in this repository. A build
+# of what has not changed takes no time.
 in-go = target/go/$(notdir $(1))
-build-go = GOOS=wasip1 GOARCH=wasm $(GO) -C $(1) build -buildmode=c-shared -trimpath -ldflags=-s \
+build-go = GOOS=wasip1 GOARCH=wasm $(GO) -C $(1) build -buildmode=c-shared -trimpath -buildvcs=false -ldflags=-s \
 	-o $(abspath $(in-go)).module . && $(DEV_OUT)/weir plugin component $(in-go).module $(in-go).wasm >/dev/null
 
 # The components that cargo has built: $(call built,TARGET,PROFILE,NAMES).
