@@ -76,17 +76,20 @@ impl Sandbox {
         self.inspect_compiled(Compiled::of(component))
     }
 
-    /// The same for a plugin of this node, with the code that it runs with. If this weir cannot load that, the component is compiled.
+    /// The same for a plugin of this node, with the code that it runs with. The component is compiled if this weir cannot load
+    /// its code.
     ///
-    /// Errors: its component is damaged, as well.
+    /// Errors: those of [`inspect`](Self::inspect), and that the component is damaged.
     pub fn inspect_plugin(&self, plugin: &Plugin) -> Result<Inspection, Error> {
         let component = plugin.component()?;
-        let code = code::load(self.engine(), plugin).and_then(|_| plugin.code());
-        self.inspect_compiled(match code {
-            // SAFETY: it is this component's, and the engine has loaded it.
-            Ok(code) => Ok(unsafe { Compiled::of_cache(&component, code) }),
-            Err(_) => Compiled::of(&component),
-        })
+        let (Ok(loaded), Ok(code)) = (code::load(self.engine(), plugin), plugin.code()) else {
+            return self.inspect(&component);
+        };
+        // SAFETY: it is this component's, and the engine has loaded it.
+        let compiled = unsafe { Compiled::of_cache(&component, code) };
+        // SAFETY: as above.
+        unsafe { bounds::check(compiled.code()) }.map_err(|e| too_much(&e))?;
+        Ok(self.examine(compiled, &loaded))
     }
 
     /// The same for the outcome of compiling it.
@@ -95,24 +98,28 @@ impl Sandbox {
         compiled: Result<Compiled, String>,
     ) -> Result<Inspection, Error> {
         let compiled = compiled.map_err(|e| no_component(&e))?;
-        // SAFETY: made by the compiler of this build, or loaded by this engine before.
+        // SAFETY: compiled just now, by the compiler of this build.
         unsafe { bounds::check(compiled.code()) }.map_err(|e| too_much(&e))?;
-        // SAFETY: as above.
+        // SAFETY: compiled just now, by the compiler of this build.
         let loaded = unsafe { Component::deserialize(self.engine(), compiled.code()) };
         let loaded = loaded.map_err(|e| no_component(&format!("{e:#}")))?;
-        let (about, ran) = match component_cache::check("the component", self.engine(), &loaded) {
-            Ok(()) => (self.ask(&loaded), Some(limits())),
+        Ok(self.examine(compiled, &loaded))
+    }
+
+    fn examine(&self, compiled: Compiled, loaded: &Component) -> Inspection {
+        let (about, ran) = match component_cache::check("the component", self.engine(), loaded) {
+            Ok(()) => (self.ask(loaded), Some(limits())),
             Err(refused) => (Err(refused), None),
         };
-        Ok(Inspection {
+        Inspection {
             about,
             ran,
             digest: digest(compiled.component()),
-            contract: contract::version(self.engine(), &loaded),
-            imports: Imports::of(self.engine(), &loaded),
-            names: Names::of(self.engine(), &loaded),
+            contract: contract::version(self.engine(), loaded),
+            imports: Imports::of(self.engine(), loaded),
+            names: Names::of(self.engine(), loaded),
             compiled,
-        })
+        }
     }
 
     /// Reads what a plugin of this node imports. Compiles nothing.
