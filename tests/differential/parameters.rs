@@ -52,6 +52,16 @@ struct Names {
     reported: usize,
 }
 
+impl Names {
+    fn reported(&self) -> &[String] {
+        &self.all[..self.reported]
+    }
+
+    fn unreported(&self) -> &[String] {
+        &self.all[self.reported..]
+    }
+}
+
 /// The link that is in a namespace from its beginning to its end.
 const LOOPBACK: &str = "lo";
 
@@ -92,7 +102,6 @@ impl Reader {
         links: &BTreeMap<String, OfLink>,
     ) -> Result<Parameters> {
         let names = family.names()?;
-        let (reported, unreported) = names.all.split_at(names.reported);
         let [all, default] = ["all", "default"].map(|whose| family.directory(whose));
         let defaults = self.values(&default, &names.all)?;
         let of_all = others(&names.all, &self.values(&all, &names.all)?, &defaults);
@@ -103,13 +112,17 @@ impl Reader {
                 continue;
             };
             let directory = family.directory(link);
-            let mut own = others(reported, &family.of_link(link, report)?, &defaults);
+            let mut own = others(names.reported(), &family.of_link(link, report)?, &defaults);
             let values = if link == LOOPBACK {
-                self.values(&directory, unreported)?
+                self.values(&directory, names.unreported())?
             } else {
-                read(&directory, unreported)?
+                read(&directory, names.unreported())?
             };
-            own.extend(others(unreported, &values, &defaults[names.reported..]));
+            own.extend(others(
+                names.unreported(),
+                &values,
+                &defaults[names.reported..],
+            ));
             parameters.insert(directory, own);
         }
         Ok(parameters)
@@ -174,9 +187,7 @@ impl Family {
         if let Some(values) = known().get(reported) {
             return Ok(values.clone());
         }
-        let names = self.names()?;
-        let values = read(&self.directory(link), &names.all[..names.reported])?;
-        let values = Arc::new(values);
+        let values = Arc::new(read(&self.directory(link), self.names()?.reported())?);
         // These are the values of the report unless something has changed in between.
         let now = devconf::of_links()?;
         if now.get(link).and_then(self.reported) == Some(reported) {
