@@ -24,6 +24,8 @@ impl InstalledCache {
         let mut hasher = DefaultHasher::new();
         let bytes = fs::read(component).with_context(|| component.display().to_string())?;
         bytes.hash(&mut hasher);
+        // It is in what is written.
+        env!("CARGO_PKG_VERSION").hash(&mut hasher);
         hash_file(&program("weir-compiler"), &mut hasher)?;
         hash_directory(&house().join(SANDBOX), &mut hasher)?;
         let name = format!("{name}-{:016x}", hasher.finish());

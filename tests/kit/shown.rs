@@ -1,7 +1,7 @@
 //! What `ip` shows of a network namespace, by processes that answer again and again: starting one takes fifty times as long as its
 //! answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -78,6 +78,8 @@ struct Ip {
     /// None once it is to end.
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
+    /// What it was asked and has not answered yet.
+    asked: VecDeque<&'static str>,
 }
 
 impl Ip {
@@ -93,29 +95,32 @@ impl Ip {
         Ok(Self {
             input: process.stdin.take(),
             output: BufReader::new(output),
+            asked: VecDeque::new(),
             process,
         })
     }
 
     /// Asks all of these at once: each time that one process waits for the other takes longer than an answer.
-    fn ask(&mut self, questions: &[&str]) -> Result<()> {
+    fn ask(&mut self, questions: &[&'static str]) -> Result<()> {
         let input = self.input.as_mut().context("it has ended")?;
         let lines = questions.join("\n") + "\n";
+        self.asked.extend(questions);
         input.write_all(lines.as_bytes()).context("ask `ip`")
     }
 
     /// The list that answers the next question, in a line.
     fn answer(&mut self) -> Result<Vec<Value>> {
+        let question = self.asked.pop_front().context("it was asked nothing")?;
         let mut line = String::new();
         self.output.read_line(&mut line)?;
-        ensure!(line.ends_with('\n'), "`ip` failed, see above");
+        ensure!(line.ends_with('\n'), "`ip {question}` failed, see above");
         // Parsed as a value, by what serde_json has compiled: as a list, this crate would compile it, without optimisation.
         let list = line
             .parse()
-            .with_context(|| format!("`ip` printed {line}"))?;
+            .with_context(|| format!("`ip {question}` printed {line}"))?;
         match list {
             Value::Array(list) => Ok(list),
-            _ => bail!("`ip` printed {line}"),
+            _ => bail!("`ip {question}` printed {line}"),
         }
     }
 }
