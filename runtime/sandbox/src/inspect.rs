@@ -76,7 +76,7 @@ impl Sandbox {
         self.inspect_compiled(Compiled::of(component))
     }
 
-    /// The same for a plugin of this node, with the code that it runs with. The component is compiled if this weir cannot load
+    /// Does the same for a plugin of this node, with the code that it runs with. The component is compiled if this weir cannot load
     /// its code.
     ///
     /// Errors: those of [`inspect`](Self::inspect), and that the component is damaged.
@@ -92,7 +92,7 @@ impl Sandbox {
         Ok(self.examine(compiled, &loaded))
     }
 
-    /// The same for the outcome of compiling it.
+    /// Does the same as [`inspect`](Self::inspect) with the outcome of compiling a component.
     pub fn inspect_compiled(
         &self,
         compiled: Result<Compiled, String>,
