@@ -53,6 +53,16 @@ impl Pattern {
 
     /// Whether a key matches segment by segment: no wildcard matches a dot.
     pub(crate) fn matches_key(&self, key: &str, invocation: &Invocation) -> bool {
+        // Most patterns are keys, or begin like other keys.
+        let is_special = |byte| matches!(byte, b'*' | b'?' | b'[' | b'{');
+        let plain = self.text.bytes().position(is_special);
+        let (start, rest) = self.text.split_at(plain.unwrap_or(self.text.len()));
+        if rest.is_empty() {
+            return key == start;
+        }
+        if !key.starts_with(start) {
+            return false;
+        }
         let mut given = key.split('.');
         let each_matches = self.text.split('.').all(|wanted| {
             let matches = |given| matches_segment(wanted, given, invocation);
@@ -127,7 +137,7 @@ fn expand<'t>(
 
 /// Whether a text is a glob and not a plain name.
 pub fn is_glob(text: &str) -> bool {
-    text.contains(['*', '?', '['])
+    text.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'['))
 }
 
 /// Whether a glob matches every name.

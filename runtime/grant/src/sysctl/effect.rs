@@ -1,7 +1,6 @@
 //! What the value of a parameter does that its name does not say: a protection that is disabled, or traffic of others
 //! that is let through.
 
-use super::segments;
 use crate::act::Severity;
 use crate::namespace::Namespace;
 
@@ -177,7 +176,7 @@ pub(super) const REACHES: &[(&str, When, &str)] = &[
 impl Effect {
     /// The effect of a value, if it has one that is known.
     pub(super) fn of(key: &str, value: &str) -> Option<Self> {
-        let name = segments(key).last()?;
+        let (_, name) = key.rsplit_once('.')?;
         let find = |list: &'static [(&str, When, &'static str)]| {
             let mut known = list.iter().filter(|(known, ..)| *known == name);
             known.find(|(_, when, _)| when.is(number(value)))
