@@ -5,9 +5,7 @@ use weir_grant::text::misleads;
 /// Escapes characters that [mislead](misleads) in JSON, except the ends of its own lines. They can only be in strings.
 pub fn escape(json: String) -> String {
     let is_escaped = |c: char| c != '\n' && misleads(c);
-    // Nearly all records are printable ASCII. All bytes are looked at, which the processor can do with many at once.
-    let is_plain = |byte: u8| (byte == b'\n') | (b' '..0x7f).contains(&byte);
-    if json.bytes().fold(true, |all, byte| all & is_plain(byte)) || !json.chars().any(is_escaped) {
+    if is_printable(json.as_bytes()) || !json.chars().any(is_escaped) {
         return json;
     }
     let mut escaped = String::with_capacity(json.len() + 64);
@@ -21,6 +19,13 @@ pub fn escape(json: String) -> String {
         }
     }
     escaped
+}
+
+/// Whether JSON is printable ASCII, as nearly all is. All bytes are looked at, which the processor can do with many at once.
+pub(crate) fn is_printable(json: &[u8]) -> bool {
+    let is_printable = |byte: u8| (byte == b'\n') | (b' '..0x7f).contains(&byte);
+    json.iter()
+        .fold(true, |all, byte| all & is_printable(*byte))
 }
 
 /// Bytes in hexadecimal digits.

@@ -183,8 +183,15 @@ impl Answered<'_> {
 
 /// Appends a line.
 pub(super) fn write(line: &impl Serialize, into: &mut Vec<u8>) -> io::Result<()> {
-    let text = text::escape(serde_json::to_string(line)?);
-    into.extend_from_slice(text.as_bytes());
+    let start = into.len();
+    if let Err(error) = serde_json::to_writer(&mut *into, line) {
+        into.truncate(start);
+        return Err(error.into());
+    }
+    if !text::is_printable(&into[start..]) {
+        let json = String::from_utf8(into.split_off(start)).map_err(io::Error::other)?;
+        into.extend_from_slice(text::escape(json).as_bytes());
+    }
     into.push(b'\n');
     Ok(())
 }
