@@ -6,9 +6,11 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, signal};
+use serde_json::Value;
 use tempfile::TempDir;
 use weir_files::Paths;
 use weir_gate::{Audit, Gate, Log, Refusal, Subject};
+use weir_grant::ipam::Run;
 use weir_grant::sysctl::Write;
 use weir_grant::{Invocation, Namespace};
 use weir_kit::gate::every_rule;
@@ -16,6 +18,7 @@ use weir_kit::gate::every_rule;
 /// An ADD that changes parameters.
 struct Add {
     gate: Gate,
+    log: Arc<Log>,
     /// Removed after what still waits is written there.
     root: TempDir,
 }
@@ -24,36 +27,77 @@ impl Add {
     fn begin() -> Result<Self> {
         let root = TempDir::with_prefix("weir-waiting-")?;
         let log = Arc::new(Log::open(&Paths::below(root.path())));
-        let subject = Subject {
-            command: "ADD".into(),
-            plugin: "tuning".to_owned(),
-            ..Subject::default()
-        };
-        let audit = Audit::new(subject, log, false);
-        let gate = Gate::new(every_rule(), Invocation::default(), audit);
-        Ok(Self { gate, root })
+        let gate = gate("bridge", &log);
+        Ok(Self { gate, log, root })
     }
 
     /// Changes a parameter. Returns the records of changes that the log has while that is done.
     fn change(&mut self, namespace: Namespace) -> Result<usize> {
-        let operation = Write {
-            namespace,
-            key: "net.ipv4.ip_default_ttl".to_owned(),
-            value: "65".to_owned(),
-            owner: String::new(),
+        let recorded = change(&mut self.gate, namespace, || recorded(&self.root));
+        recorded.context("the change is carried out")?
+    }
+
+    /// Runs an IPAM plugin, as long as `act` takes, which gets its gate.
+    fn run_ipam(&mut self, act: impl FnOnce(&mut Gate) -> Result<()>) -> Result<()> {
+        let _guard = self.gate.audit().run_another();
+        let run = Run {
+            plugin: "host-local".to_owned(),
+            command: "ADD",
         };
-        let log = Paths::below(self.root.path()).audit_log();
-        let recorded = self.gate.perform(operation, |_| {
-            let text = fs::read_to_string(&log).unwrap_or_default();
-            Ok::<_, Refusal>(text.matches("\"sysctl.write\"").count())
+        let done = self.gate.perform(run, |_| {
+            Ok::<_, Refusal>(act(&mut gate("host-local", &self.log)))
         });
-        recorded.context("the change is carried out")
+        done.context("the IPAM plugin runs")?
     }
 
     fn recorded(&self) -> Result<usize> {
-        let text = fs::read_to_string(Paths::below(self.root.path()).audit_log())?;
-        Ok(text.matches("\"sysctl.write\"").count())
+        recorded(&self.root)
     }
+
+    fn text(&self) -> Result<String> {
+        text(&self.root)
+    }
+}
+
+/// The gate of a plugin in an ADD, which may do everything, and run the IPAM plugin `host-local`.
+fn gate(plugin: &str, log: &Arc<Log>) -> Gate {
+    let subject = Subject {
+        command: "ADD".into(),
+        plugin: plugin.to_owned(),
+        ..Subject::default()
+    };
+    let audit = Audit::new(subject, Arc::clone(log), false);
+    let mut capabilities = every_rule();
+    capabilities.ipam = vec!["host-local".to_owned()];
+    Gate::new(capabilities, Invocation::default(), audit)
+}
+
+/// Changes a parameter by `act`.
+fn change<T>(gate: &mut Gate, namespace: Namespace, act: impl FnOnce() -> T) -> Result<T, Refusal> {
+    let operation = Write {
+        namespace,
+        key: "net.ipv4.ip_default_ttl".to_owned(),
+        value: "65".to_owned(),
+        owner: String::new(),
+    };
+    gate.perform(operation, |_| Ok(act()))
+}
+
+/// How many changes of parameters a log has.
+fn recorded(root: &TempDir) -> Result<usize> {
+    Ok(text(root)?.matches("\"sysctl.write\"").count())
+}
+
+fn text(root: &TempDir) -> Result<String> {
+    Ok(fs::read_to_string(Paths::below(root.path()).audit_log())?)
+}
+
+/// From now on, no file gets longer than the log is. Errors: it has no log.
+fn fill_disk(root: &TempDir) -> Result<()> {
+    let size = fs::metadata(Paths::below(root.path()).audit_log())?.len();
+    // SAFETY: a signal that is ignored runs no handler.
+    unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) }?;
+    Ok(setrlimit(Resource::RLIMIT_FSIZE, size, size)?)
 }
 
 /// A kill after a change of the host leaves the change, and its record.
@@ -86,6 +130,79 @@ fn what_waits_is_recorded_before_the_outcome_is_known() -> Result<()> {
     Ok(())
 }
 
+/// A kill before an IPAM plugin has changed anything leaves nothing to record.
+#[test]
+fn running_an_ipam_plugin_is_recorded_with_its_first_change() -> Result<()> {
+    let mut add = Add::begin()?;
+    add.change(Namespace::Host)?;
+    let root = add.root.path().to_owned();
+    let log = || fs::read_to_string(Paths::below(&root).audit_log());
+    add.run_ipam(|gate| {
+        assert!(!log()?.contains("ipam.run"));
+        let text = change(gate, Namespace::Host, log)??;
+        let run = text.find("\"ipam.run\"").context("a record")?;
+        let head = text.find("\"plugin\":\"host-local\"");
+        assert!(head.context("a head")? > run, "{text}");
+        assert_eq!(text.matches("\"sysctl.write\"").count(), 2);
+        Ok(())
+    })
+}
+
+#[test]
+fn the_last_answer_of_an_ipam_plugin_is_written_with_the_next_record() -> Result<()> {
+    let mut add = Add::begin()?;
+    let answers = |text: &str| text.matches("{\"answered\":").count();
+    add.change(Namespace::Host)?;
+    add.run_ipam(|gate| Ok(change(gate, Namespace::Host, || ())?))?;
+    assert_eq!(answers(&add.text()?), 1);
+    add.change(Namespace::Host)?;
+    assert_eq!(
+        answers(&add.text()?),
+        3,
+        "the change and the run of the plugin"
+    );
+    add.gate.finish();
+    assert_eq!(answers(&add.text()?), 4);
+    Ok(())
+}
+
+/// Whatever becomes of the plugin that ran it.
+#[test]
+fn all_answers_are_written_at_the_end() -> Result<()> {
+    let mut add = Add::begin()?;
+    add.run_ipam(|gate| Ok(change(gate, Namespace::Host, || ())?))?;
+    let Add { gate, root, .. } = add;
+    drop(gate);
+    let text = text(&root)?;
+    assert_eq!(text.matches("{\"answered\":").count(), 2, "{text}");
+    Ok(())
+}
+
+/// What waits may be of two invocations. The file that gets it has the head of neither.
+#[test]
+fn what_cannot_be_recorded_is_kept_with_the_heads_of_all_invocations() -> Result<()> {
+    let mut add = Add::begin()?;
+    add.change(Namespace::Host)?;
+    add.run_ipam(|gate| Ok(change(gate, Namespace::Host, || ())?))?;
+    fill_disk(&add.root)?;
+    add.gate.finish();
+    let kept = fs::read_to_string(Paths::below(add.root.path()).audit_spool())?;
+    let lines = kept.lines().map(serde_json::from_str::<Value>);
+    let lines: Vec<Value> = lines.collect::<Result<_, _>>()?;
+    let mut known = Vec::new();
+    for line in &lines {
+        let invocation = line["invocation"].as_str().context("an invocation")?;
+        if line["plugin"].is_string() {
+            known.push(invocation);
+        } else {
+            assert!(known.contains(&invocation), "{kept}");
+        }
+    }
+    let answers = lines.iter().filter(|line| line["answered"].is_u64());
+    assert_eq!(answers.count(), 2, "{kept}");
+    Ok(())
+}
+
 /// However many there are, they do not stay in memory.
 #[test]
 fn not_everything_waits() -> Result<()> {
@@ -101,10 +218,7 @@ fn not_everything_waits() -> Result<()> {
 fn an_add_fails_if_what_waits_cannot_be_recorded() -> Result<()> {
     let mut add = Add::begin()?;
     add.change(Namespace::Container)?;
-    let size = fs::metadata(Paths::below(add.root.path()).audit_log())?.len();
-    // SAFETY: a signal that is ignored runs no handler.
-    unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) }?;
-    setrlimit(Resource::RLIMIT_FSIZE, size, size)?;
+    fill_disk(&add.root)?;
     add.change(Namespace::Container)?;
     let failure = add.gate.audit_failure().context("a failure")?;
     assert!(failure.contains("audit.jsonl"), "{failure}");

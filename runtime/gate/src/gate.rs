@@ -238,10 +238,15 @@ impl Gate {
         &self.invocation
     }
 
-    /// When the intent of a change is written. A kill that loses one in the container leaves nothing on the node.
+    /// When the intent of a change is written. A kill that loses one in the container leaves nothing on the node, and what an IPAM
+    /// plugin changes has its own records.
     fn intent_of<O: Operation>(&self, operation: &O) -> Intent {
-        let is_own_state = matches!(O::Rule::CAPABILITY, Capability::Store | Capability::Ipam);
-        if !is_own_state && operation.severity(&self.invocation) <= Severity::Contained {
+        let waits = match O::Rule::CAPABILITY {
+            Capability::Ipam => true,
+            Capability::Store => false,
+            _ => operation.severity(&self.invocation) <= Severity::Contained,
+        };
+        if waits {
             Intent::WithNext
         } else {
             Intent::Before

@@ -56,7 +56,7 @@ mod subject;
 mod text;
 mod user;
 
-pub use audit::{Audit, AuditSettings, Log, MOST_RECORDED, Receiver, SCHEMA};
+pub use audit::{Audit, AuditSettings, Log, MOST_RECORDED, Receiver, RunsAnother, SCHEMA};
 pub use configuration::host_interfaces;
 pub use event::{EVENT_CAPABILITIES, EVENTS, Event, GRANT_CHANGE};
 pub use gate::Gate;

@@ -39,6 +39,7 @@ impl SharedIpam {
             plugin: ipam.plugin()?,
             command: command.as_str(),
         };
+        let _guard = gate.audit().run_another();
         let act = |_: &Permit<Run>| ipam.run(command).map_err(Outcome);
         let outcome = match purpose {
             Purpose::Perform => gate.perform(operation, act),

@@ -5,7 +5,8 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, Flock, FlockArg, fallocate};
@@ -14,6 +15,7 @@ use weir_files::file_trust::{self, Exposed, Owner};
 
 use super::chained::Chain;
 use super::forward::{Forward, Missed};
+use super::waiting::Waiting;
 use crate::head::HeadFile;
 
 /// The most bytes in the spool, which is in memory.
@@ -30,6 +32,25 @@ pub struct Log {
     said: Once,
     /// Who gets a copy, if anybody does.
     forward: Option<Forward>,
+    waiting: Mutex<Waiting>,
+    /// How many invocations run another one.
+    outer: AtomicUsize,
+}
+
+/// While it exists, an invocation runs another one, whose last lines are then written with the next ones of either.
+pub struct RunsAnother(Arc<Log>);
+
+impl RunsAnother {
+    pub(super) fn begin(log: Arc<Log>) -> Self {
+        log.outer.fetch_add(1, Ordering::Relaxed);
+        Self(log)
+    }
+}
+
+impl Drop for RunsAnother {
+    fn drop(&mut self) {
+        self.0.outer.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Log {
@@ -46,6 +67,8 @@ impl Log {
             node: node(),
             said: Once::new(),
             forward: Forward::open(paths),
+            waiting: Mutex::default(),
+            outer: AtomicUsize::new(0),
         };
         log.take_in();
         log
@@ -60,6 +83,8 @@ impl Log {
             node: String::new(),
             said: Once::new(),
             forward: None,
+            waiting: Mutex::default(),
+            outer: AtomicUsize::new(0),
         }
     }
 
@@ -73,13 +98,30 @@ impl Log {
         self.file.as_ref().err().map(String::as_str)
     }
 
-    /// Appends whole lines, and forwards them. Errors: why they are not in the log.
-    pub(super) fn append(&self, lines: &[u8]) -> Result<(), String> {
-        let Some(log) = self.file.as_ref().map_err(String::clone)? else {
-            return Ok(());
-        };
-        let failed = |e: io::Error| format!("`{}`: {e}", self.path.display());
-        self.write(log, lines).map_err(failed)
+    /// The lines that go with the next append, whichever invocation's that is.
+    pub(super) fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether an invocation that runs another one will append lines later.
+    pub(super) fn has_outer(&self) -> bool {
+        self.outer.load(Ordering::Relaxed) > 0
+    }
+
+    /// Appends the lines that wait, the head of an invocation that has none in the log yet, and its lines, and forwards all. Errors:
+    /// why they are not in the log; what waits still does.
+    pub(super) fn append(&self, head: &[u8], lines: &[u8]) -> Result<(), String> {
+        let mut waiting = self.waiting();
+        if let Some(log) = self.file.as_ref().map_err(String::clone)? {
+            let mut all = Vec::with_capacity(waiting.bytes() + head.len() + lines.len());
+            waiting.write(&mut all);
+            all.extend_from_slice(head);
+            all.extend_from_slice(lines);
+            let failed = |e: io::Error| format!("`{}`: {e}", self.path.display());
+            self.write(log, &all).map_err(failed)?;
+        }
+        waiting.clear();
+        Ok(())
     }
 
     fn write(&self, log: &Chain, lines: &[u8]) -> io::Result<()> {
@@ -95,14 +137,20 @@ impl Log {
         self.forward.as_ref().and_then(Forward::take_missed)
     }
 
-    /// Spools whole lines that cannot be written to the log because of `why`. A later invocation writes them.
+    /// Spools the lines that wait, and those of an invocation with its head, which cannot be written to the log because of `why`. A
+    /// later invocation writes them.
     ///
     /// Errors: why they are lost.
-    pub(super) fn keep(&self, lines: &[u8], why: &str) -> Result<(), String> {
+    pub(super) fn keep(&self, head: &[u8], lines: &[u8], why: &str) -> Result<(), String> {
+        let mut all = self.waiting().take_with_heads();
+        if !lines.is_empty() {
+            all.extend_from_slice(head);
+            all.extend_from_slice(lines);
+        }
         let Some(spool) = &self.spool else {
             return Err(why.to_owned());
         };
-        let kept = keep(spool, lines);
+        let kept = keep(spool, &all);
         self.said.call_once(|| match &kept {
             Ok(()) => say(why, &format!("records are kept in `{}`", spool.display())),
             Err(error) => say(

@@ -4,6 +4,9 @@
 //! recorded before it is made. Its outcome is written with the next record, or at the end of the invocation. A change that
 //! stays in the container may be written with the next record as well. So a kill loses no act on the host, at most the
 //! answer to the last one, and at most the last acts in the container.
+//!
+//! The next record may be another invocation's: running an IPAM plugin is recorded with the plugin's first record, and the
+//! plugin's last answers with the next record of the plugin that runs it.
 
 mod chained;
 mod forward;
@@ -11,6 +14,7 @@ mod journal;
 mod line;
 mod log;
 mod shorten;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,16 +29,13 @@ use crate::subject::Subject;
 pub use forward::{AuditSettings, Receiver};
 pub use line::SCHEMA;
 use line::{Answer, Answered, Denial, Entry, Head, Time};
-pub use log::Log;
+pub use log::{Log, RunsAnother};
 
 /// The denials of an invocation that are recorded one by one; further ones are only counted.
 const MOST_DENIALS: u64 = 100;
 
 /// The bytes of records after which an invocation is ended. Undoing it is recorded beyond that.
 pub const MOST_RECORDED: usize = 4 << 20;
-
-/// The bytes of records that wait for the next one at most.
-const MOST_WAITING: usize = 64 << 10;
 
 /// When the intent of an operation is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,12 +55,8 @@ pub struct Audit {
     invocation: String,
     /// The number of the next record.
     next: u64,
-    /// Answers and intents, to be written with the next record.
-    waiting: Vec<u8>,
-    /// Whether there are intents among them.
-    has_intents_waiting: bool,
-    /// Whether the log has the invocation's head.
-    has_head: bool,
+    /// The invocation's head, once the log or the spool has it.
+    head: Option<Arc<[u8]>>,
     /// Bytes written so far.
     recorded: usize,
     denials: u64,
@@ -85,9 +82,7 @@ impl Audit {
             reads,
             invocation: name(),
             next: 0,
-            waiting: Vec::new(),
-            has_intents_waiting: false,
-            has_head: false,
+            head: None,
             recorded: 0,
             denials: 0,
             kept: None,
@@ -103,7 +98,7 @@ impl Audit {
     /// Why records are lost, or why an allowed operation was not carried out: the log could not be written. No act may stand
     /// without its record, so intents that wait are written first.
     pub fn failure(&mut self) -> Option<&str> {
-        if self.has_intents_waiting {
+        if self.log.waiting().has_intents() {
             let must = self.is_add();
             // Then it is the failure.
             let _ = self.write(&[], must);
@@ -114,6 +109,12 @@ impl Audit {
     /// Returns the size of the records of the invocation, in bytes.
     pub fn recorded(&self) -> usize {
         self.recorded
+    }
+
+    /// Notes that the invocation runs another one, as long as the guard exists, and will append lines afterwards. The last
+    /// lines of the other one wait for them.
+    pub fn run_another(&self) -> RunsAnother {
+        RunsAnother::begin(Arc::clone(&self.log))
     }
 
     /// Returns the name of the invocation in its records.
@@ -162,14 +163,7 @@ impl Audit {
             first,
             last: self.next - 1,
         };
-        // The first record shows that the log can be written.
-        let has_room = self.waiting.len() + lines.len() <= MOST_WAITING;
-        if intent == Intent::WithNext && self.has_head && has_room {
-            self.waiting.append(&mut lines);
-            self.has_intents_waiting = true;
-            return Ok(pending);
-        }
-        match self.write(&lines, must) {
+        match self.write_at(intent, lines, must) {
             Err(why) if must => {
                 self.next = first;
                 Err(why)
@@ -198,8 +192,17 @@ impl Audit {
                 previous,
             },
         };
+        let mut line = Vec::with_capacity(256);
         // Serialising text cannot fail.
-        let _ = answered.write(&mut self.waiting);
+        let _ = answered.write(&mut line);
+        match &self.head {
+            Some(head) if self.kept.is_none() => {
+                self.recorded += line.len();
+                self.log.waiting().add_answers(head, line);
+            }
+            // If it is lost, `failure` says so.
+            _ => drop(self.write(&line, false)),
+        }
     }
 
     /// Records an operation that is not carried out, and the answer to the plugin. Denials beyond [`MOST_DENIALS`] are only
@@ -255,7 +258,7 @@ impl Audit {
             let event = Event::Further { count: further };
             let _ = self.tell(&event, "not recorded one by one");
         }
-        if !self.waiting.is_empty() {
+        if !self.log.has_outer() && !self.log.waiting().is_empty() {
             let _ = self.write(&[], false);
         }
         self.tell_of_missed();
@@ -289,56 +292,64 @@ impl Audit {
         }
     }
 
-    /// Appends waiting answers and these lines in one write. If the log cannot be written, they go to the spool, unless
-    /// they `must` be in the log.
+    /// Writes intents at once, or has them wait for the next record. The first record of an invocation does not wait: it
+    /// shows that the log can be written.
+    fn write_at(&mut self, when: Intent, intents: Vec<u8>, must: bool) -> Result<(), String> {
+        if when == Intent::WithNext
+            && self.kept.is_none()
+            && let Some(head) = &self.head
+        {
+            let mut waiting = self.log.waiting();
+            if waiting.has_room(intents.len()) {
+                self.recorded += intents.len();
+                waiting.add_intents(head, intents);
+                return Ok(());
+            }
+        }
+        self.write(&intents, must)
+    }
+
+    /// Appends what waits and these lines in one write. If the log cannot be written, they go to the spool, unless they `must` be
+    /// in the log.
     ///
     /// Errors: why they are lost, or not in the log.
     fn write(&mut self, lines: &[u8], must: bool) -> Result<(), String> {
-        let mut all = Vec::with_capacity(lines.len() + self.waiting.len() + 512);
-        if !self.has_head {
-            self.head(&mut all);
-        }
-        all.extend_from_slice(&self.waiting);
-        all.extend_from_slice(lines);
-        self.recorded += all.len();
+        let is_first = self.head.is_none() && !lines.is_empty();
+        let head = match &self.head {
+            Some(head) => Arc::clone(head),
+            None => self.first_line().into(),
+        };
+        let first = if is_first { &*head } else { &[] };
         let appended = match &self.kept {
-            None => self.log.append(&all),
+            None => self.log.append(first, lines),
             // Records keep their order: earlier ones are in the spool.
             Some(why) => Err(why.clone()),
         };
-        let Err(why) = appended else {
-            self.has_head = true;
-            self.clear_waiting();
-            return Ok(());
-        };
-        if must {
-            self.failure.get_or_insert(why.clone());
-            return Err(why);
+        self.recorded += first.len() + lines.len();
+        match appended {
+            Ok(()) if is_first => self.head = Some(head),
+            Ok(()) => {}
+            Err(why) if must => {
+                self.failure.get_or_insert(why.clone());
+                return Err(why);
+            }
+            Err(why) => return self.keep(head, lines, why),
         }
-        self.keep(all, why)
+        Ok(())
     }
 
-    /// Puts lines into the spool. They may end up in another file than the earlier ones, so they get a head.
-    fn keep(&mut self, mut lines: Vec<u8>, why: String) -> Result<(), String> {
-        if self.has_head {
-            let mut head = Vec::new();
-            self.head(&mut head);
-            lines.splice(0..0, head);
-        }
-        self.clear_waiting();
-        let kept = self.log.keep(&lines, &why);
+    /// Puts what waits and these lines into the spool. They may end up in another file than the earlier ones, so they get a head.
+    fn keep(&mut self, head: Arc<[u8]>, lines: &[u8], why: String) -> Result<(), String> {
+        let head = self.head.insert(head);
+        let kept = self.log.keep(head, lines, &why);
         self.kept = Some(why);
         kept.inspect_err(|lost| {
             self.failure.get_or_insert(lost.clone());
         })
     }
 
-    fn clear_waiting(&mut self) {
-        self.waiting.clear();
-        self.has_intents_waiting = false;
-    }
-
-    fn head(&self, into: &mut Vec<u8>) {
+    /// The invocation's head.
+    fn first_line(&self) -> Vec<u8> {
         let head = Head {
             time: Time::now(),
             schema: line::SCHEMA,
@@ -346,8 +357,10 @@ impl Audit {
             node: self.log.node(),
             subject: &self.subject,
         };
+        let mut line = Vec::with_capacity(512);
         // Serialising text cannot fail.
-        let _ = line::write(&head, into);
+        let _ = line::write(&head, &mut line);
+        line
     }
 }
 

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow};
 use nix::libc::{MADV_POPULATE_READ, madvise};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -25,8 +25,8 @@ use weir_grant::{
 #[global_allocator]
 static HEAP: weir_heap::Heap = weir_heap::Heap::new();
 
-/// An operation that waits for its gate.
-type Act = Box<dyn FnOnce(&mut Gate) -> Result<(), Refusal>>;
+/// An operation that waits for its gate and the log.
+type Act = Box<dyn FnOnce(&mut Gate, &Arc<Log>) -> Result<(), Refusal>>;
 
 /// What one plugin did.
 struct Part {
@@ -54,10 +54,11 @@ fn run() -> Result<Duration> {
     let [records, log] = &arguments[..] else {
         return Err(anyhow!("usage: weir-bench-gate RECORDS DIRECTORY"));
     };
-    let parts = parts(&fs::read_to_string(records)?)?;
+    let part = whole(&fs::read_to_string(records)?)?;
     map_code();
     let start = Instant::now();
-    perform(parts, Path::new(log))?;
+    let log = Arc::new(Log::open(&Paths::below(Path::new(log))));
+    perform(part, &log)?;
     Ok(start.elapsed())
 }
 
@@ -75,65 +76,63 @@ fn map_code() {
     unsafe { madvise(start.cast_mut().cast(), length, MADV_POPULATE_READ) };
 }
 
-/// From reading the grants to the last record. The log is below a directory.
-fn perform(parts: Vec<Part>, log: &Path) -> Result<()> {
-    let log = Arc::new(Log::open(&Paths::below(log)));
-    for part in parts {
-        let grant: Document = serde_json::from_str(&part.grant)?;
-        let invocation = Invocation::new(
-            &part.subject.container_id,
-            &part.subject.ifname,
-            &part.subject.network,
-        );
-        let audit = Audit::new(part.subject, log.clone(), false);
-        let mut gate = Gate::new(grant.spec.capabilities, invocation, audit);
-        for act in part.acts {
-            act(&mut gate)?;
-        }
-        if let Some(why) = gate.audit_failure() {
-            return Err(anyhow!("the audit log: {why}"));
-        }
+/// From reading a grant to the last record.
+fn perform(part: Part, log: &Arc<Log>) -> Result<()> {
+    let grant: Document = serde_json::from_str(&part.grant)?;
+    let invocation = Invocation::new(
+        &part.subject.container_id,
+        &part.subject.ifname,
+        &part.subject.network,
+    );
+    let audit = Audit::new(part.subject, Arc::clone(log), false);
+    let mut gate = Gate::new(grant.spec.capabilities, invocation, audit);
+    for act in part.acts {
+        act(&mut gate, log)?;
     }
-    Ok(())
+    match gate.audit_failure() {
+        Some(why) => Err(anyhow!("the audit log: {why}")),
+        None => Ok(()),
+    }
 }
 
-/// The operations of the records, by plugin.
-fn parts(records: &str) -> Result<Vec<Part>> {
-    let mut parts: Vec<Part> = Vec::new();
-    for line in records.lines() {
-        let record: Value = serde_json::from_str(line)?;
-        let plugin = text(&record, "plugin");
-        let place = parts.iter().position(|part| part.subject.plugin == plugin);
-        let place = match place {
-            Some(place) => place,
-            None => {
-                parts.push(part(&record)?);
-                parts.len() - 1
-            }
-        };
-        parts[place].acts.push(act(&record)?);
-    }
-    ensure!(!parts.is_empty(), "there are no records");
-    Ok(parts)
+/// What the plugin of the first record did. It ran the other one as its IPAM plugin.
+fn whole(records: &str) -> Result<Part> {
+    let records = records.lines().map(serde_json::from_str);
+    let records: Vec<Value> = records.collect::<Result<_, _>>()?;
+    let main = text(records.first().context("there are no records")?, "plugin");
+    let (own, ipam) = records
+        .into_iter()
+        .partition(|record| text(record, "plugin") == main);
+    part(own, Some(part(ipam, None)?))
 }
 
-fn part(record: &Value) -> Result<Part> {
-    let plugin = text(record, "plugin");
+/// What one plugin did, the IPAM plugin that it ran among it.
+fn part(records: Vec<Value>, mut ipam: Option<Part>) -> Result<Part> {
+    let first = records.first().context("a plugin has no records")?;
+    let plugin = text(first, "plugin");
     let mut grant = shipped(&plugin)?;
     // What tenants may do is beside it in the binary, and is read where a tenant's network is meant.
     grant.spec.tenants = None;
+    let subject = Subject {
+        command: "ADD".into(),
+        container_id: text(first, "container_id"),
+        ifname: text(first, "ifname"),
+        network: text(first, "network"),
+        digest: text(first, "digest"),
+        plugin,
+        ..Subject::default()
+    };
+    let acts = records.iter().map(|record| match operation(record) {
+        Some(run) => Ok(running(
+            run,
+            ipam.take().context("it runs one IPAM plugin")?,
+        )),
+        None => act(record),
+    });
     Ok(Part {
+        acts: acts.collect::<Result<_>>()?,
         grant: serde_json::to_string(&grant)?,
-        acts: Vec::new(),
-        subject: Subject {
-            command: "ADD".into(),
-            container_id: text(record, "container_id"),
-            ifname: text(record, "ifname"),
-            network: text(record, "network"),
-            digest: text(record, "digest"),
-            plugin,
-            ..Subject::default()
-        },
+        subject,
     })
 }
 
@@ -152,7 +151,7 @@ fn text(record: &Value, key: &str) -> String {
 
 /// The operation of a record. Two may have one name; their arguments tell them apart.
 fn act(record: &Value) -> Result<Act> {
-    const KNOWN: [fn(&str, &Value) -> Option<Act>; 26] = [
+    const KNOWN: [fn(&Value) -> Option<Act>; 25] = [
         of::<link::Create>,
         of::<link::Read>,
         of::<link::List>,
@@ -178,26 +177,35 @@ fn act(record: &Value) -> Result<Act> {
         of::<store::Keys>,
         of::<store::Find>,
         of::<store::ReadFile>,
-        of::<ipam::Run>,
     ];
-    let name = text(record, "operation");
-    let mut acts = KNOWN
-        .iter()
-        .filter_map(|of| of(&name, &record["arguments"]));
+    let mut acts = KNOWN.iter().filter_map(|of| of(record));
     acts.next()
-        .with_context(|| format!("the operation `{name}` of an ADD is not known here: {record}"))
+        .with_context(|| format!("an operation of an ADD is not known here: {record}"))
 }
 
-fn of<O: Operation + DeserializeOwned + 'static>(name: &str, arguments: &Value) -> Option<Act> {
-    if O::NAME != name {
-        return None;
-    }
-    let operation: O = serde_json::from_value(arguments.clone()).ok()?;
-    Some(Box::new(move |gate| {
+fn of<O: Operation + DeserializeOwned + 'static>(record: &Value) -> Option<Act> {
+    let operation: O = operation(record)?;
+    Some(Box::new(move |gate, _| {
         match gate.perform(operation, |_| Ok(())) {
             // It was not there then either.
             Err(Refusal::NotFound(_)) => Ok(()),
             outcome => outcome,
         }
     }))
+}
+
+/// Runs an IPAM plugin.
+fn running(operation: ipam::Run, ipam: Part) -> Act {
+    Box::new(move |gate, log| {
+        let _guard = gate.audit().run_another();
+        gate.perform(operation, |_| {
+            perform(ipam, log).map_err(|e| Refusal::Refused(e.to_string()))
+        })
+    })
+}
+
+/// The operation of a record, if it is of that type.
+fn operation<O: Operation + DeserializeOwned>(record: &Value) -> Option<O> {
+    let is_it = record["operation"] == O::NAME;
+    is_it.then(|| serde_json::from_value(record["arguments"].clone()).ok())?
 }

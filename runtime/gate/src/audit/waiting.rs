@@ -1,0 +1,77 @@
+//! Lines that are not in the log yet: they are written with the next ones, whichever invocation has them.
+
+use std::mem;
+use std::sync::Arc;
+
+/// The most bytes that wait.
+const MOST: usize = 64 << 10;
+
+/// The lines that wait, in their order.
+#[derive(Default)]
+pub(super) struct Waiting {
+    parts: Vec<Part>,
+    /// Whether there are intents among them.
+    has_intents: bool,
+}
+
+/// Lines of one invocation.
+struct Part {
+    /// The invocation's head, which the log has.
+    head: Arc<[u8]>,
+    lines: Vec<u8>,
+}
+
+impl Waiting {
+    /// Whether there is room for so many bytes of intents.
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        self.bytes() + bytes <= MOST
+    }
+
+    /// Adds answers of an invocation.
+    pub(super) fn add_answers(&mut self, head: &Arc<[u8]>, lines: Vec<u8>) {
+        match self.parts.last_mut() {
+            Some(last) if Arc::ptr_eq(&last.head, head) => last.lines.extend_from_slice(&lines),
+            _ => self.parts.push(Part {
+                head: Arc::clone(head),
+                lines,
+            }),
+        }
+    }
+
+    /// Adds intents of an invocation.
+    pub(super) fn add_intents(&mut self, head: &Arc<[u8]>, lines: Vec<u8>) {
+        self.has_intents = true;
+        self.add_answers(head, lines);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    pub(super) fn has_intents(&self) -> bool {
+        self.has_intents
+    }
+
+    /// The size of all lines.
+    pub(super) fn bytes(&self) -> usize {
+        self.parts.iter().map(|part| part.lines.len()).sum()
+    }
+
+    /// Appends all lines to what is written to the log.
+    pub(super) fn write(&self, into: &mut Vec<u8>) {
+        for part in &self.parts {
+            into.extend_from_slice(&part.lines);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Takes all lines, for another file than the log: the heads are not in that one.
+    pub(super) fn take_with_heads(&mut self) -> Vec<u8> {
+        let parts = mem::take(self).parts;
+        let lines = parts.iter().flat_map(|part| [&part.head[..], &part.lines]);
+        lines.flatten().copied().collect()
+    }
+}
