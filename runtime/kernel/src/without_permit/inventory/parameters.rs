@@ -1,11 +1,12 @@
 //! Kernel parameters of the calling thread's network namespace.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
-use std::path::Path;
 
-const ROOT: &str = "/proc/sys";
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, DirEntry};
+
+const ROOT: &str = "/proc/sys/net";
 
 /// Parameters that change by themselves.
 const COUNTERS: [&str; 1] = ["net.netfilter.nf_conntrack_count"];
@@ -16,25 +17,32 @@ const ENOUGH: usize = 4096;
 /// All that can be read, by their keys.
 pub(super) fn all() -> BTreeMap<String, String> {
     let mut parameters = BTreeMap::new();
-    let mut directories = vec![Path::new(ROOT).join("net")];
-    while let Some(directory) = directories.pop() {
-        // Plugins cannot write what weir cannot read.
-        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                directories.push(path);
-            } else if let Ok(value) = read(&path) {
-                parameters.insert(key(&path), value.trim().replace('\t', " "));
-            }
-        }
+    if let Ok(root) = Dir::open_ambient_dir(ROOT, ambient_authority()) {
+        read_all("net", &root, &mut parameters);
     }
     parameters.retain(|key, _| !COUNTERS.contains(&key.as_str()));
     parameters
 }
 
+/// Adds what is in a directory, whose key this is. Plugins cannot write what weir cannot read.
+fn read_all(key: &str, directory: &Dir, parameters: &mut BTreeMap<String, String>) {
+    for entry in directory.entries().into_iter().flatten().flatten() {
+        // `net.ipv4.conf.eth0/1.forwarding`: a dot in a name becomes a slash, as in sysctl(8).
+        let name = entry.file_name().to_string_lossy().replace('.', "/");
+        let key = format!("{key}.{name}");
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            if let Ok(directory) = entry.open_dir() {
+                read_all(&key, &directory, parameters);
+            }
+        } else if let Ok(value) = read(&entry) {
+            parameters.insert(key, value.trim().replace('\t', " "));
+        }
+    }
+}
+
 /// The text of one. There are hundreds: the kernel gives all of a text at once, and its file has no size to ask for.
-fn read(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
+fn read(entry: &DirEntry) -> io::Result<String> {
+    let mut file = entry.open()?;
     let mut start = [0; ENOUGH];
     let length = file.read(&mut start)?;
     let mut value = start[..length].to_vec();
@@ -42,13 +50,4 @@ fn read(path: &Path) -> io::Result<String> {
         file.read_to_end(&mut value)?;
     }
     String::from_utf8(value).map_err(|e| io::Error::new(ErrorKind::InvalidData, e))
-}
-
-/// `net.ipv4.conf.eth0/1.forwarding`: a dot in a name becomes a slash, as in sysctl(8).
-fn key(path: &Path) -> String {
-    let path = path.strip_prefix(ROOT).unwrap_or(path);
-    let parts = path
-        .iter()
-        .map(|part| part.to_string_lossy().replace('.', "/"));
-    parts.collect::<Vec<String>>().join(".")
 }
