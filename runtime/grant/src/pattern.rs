@@ -201,7 +201,7 @@ impl TryFrom<String> for Pattern {
 
 fn check_placeholders(text: &str) -> Result<(), String> {
     const KNOWN: [&str; 4] = ["{ifname}", "{network}", "{containerid}", HOST_INTERFACES];
-    if !text.contains(['{', '}']) {
+    if !text.bytes().any(|byte| matches!(byte, b'{' | b'}')) {
         return Ok(());
     }
     let stands_alone = |part: &str| part == HOST_INTERFACES || !part.contains(HOST_INTERFACES);
