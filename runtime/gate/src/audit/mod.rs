@@ -198,7 +198,7 @@ impl Audit {
         match &self.head {
             Some(head) if self.kept.is_none() => {
                 self.recorded += line.len();
-                self.log.waiting().add_answers(head, line);
+                self.log.waiting().add(head, line);
             }
             // If it is lost, `failure` says so.
             _ => drop(self.write(&line, false)),

@@ -27,8 +27,8 @@ impl Waiting {
         self.bytes() + bytes <= MOST
     }
 
-    /// Adds answers of an invocation.
-    pub(super) fn add_answers(&mut self, head: &Arc<[u8]>, lines: Vec<u8>) {
+    /// Adds lines of an invocation.
+    pub(super) fn add(&mut self, head: &Arc<[u8]>, lines: Vec<u8>) {
         match self.parts.last_mut() {
             Some(last) if Arc::ptr_eq(&last.head, head) => last.lines.extend_from_slice(&lines),
             _ => self.parts.push(Part {
@@ -41,7 +41,7 @@ impl Waiting {
     /// Adds intents of an invocation.
     pub(super) fn add_intents(&mut self, head: &Arc<[u8]>, lines: Vec<u8>) {
         self.has_intents = true;
-        self.add_answers(head, lines);
+        self.add(head, lines);
     }
 
     pub(super) fn is_empty(&self) -> bool {
