@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, signal};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -200,6 +200,48 @@ fn what_cannot_be_recorded_is_kept_with_the_heads_of_all_invocations() -> Result
     }
     let answers = lines.iter().filter(|line| line["answered"].is_u64());
     assert_eq!(answers.count(), 2, "{kept}");
+    Ok(())
+}
+
+/// Once lines of an invocation are in the spool, its later ones follow, also if it was another that put them there: the log
+/// would have them in another order.
+#[test]
+fn what_another_invocation_has_spooled_is_followed() -> Result<()> {
+    let mut add = Add::begin()?;
+    // So long a log that the spool has room below its size.
+    for _ in 0..8 {
+        add.change(Namespace::Host)?;
+    }
+    add.change(Namespace::Container)?;
+    let root = add.root.path().to_owned();
+    let size = fs::metadata(Paths::below(&root).audit_log())?.len();
+    let wrong = Write {
+        namespace: Namespace::Container,
+        key: "kernel.core_pattern".to_owned(),
+        value: "1".to_owned(),
+        owner: String::new(),
+    };
+    // SAFETY: a signal that is ignored runs no handler.
+    unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) }?;
+    add.run_ipam(|gate| {
+        setrlimit(Resource::RLIMIT_FSIZE, size, RLIM_INFINITY)?;
+        let refused = gate.perform(wrong, |_| Ok::<_, Refusal>(()));
+        assert!(refused.is_err());
+        Ok(setrlimit(
+            Resource::RLIMIT_FSIZE,
+            RLIM_INFINITY,
+            RLIM_INFINITY,
+        )?)
+    })?;
+    let refused = add.change(Namespace::Host).err().context("a refusal")?;
+    assert!(
+        format!("{refused:#}").contains("audit.jsonl"),
+        "{refused:#}"
+    );
+    add.gate.finish();
+    assert_eq!(add.recorded()?, 8);
+    let kept = fs::read_to_string(Paths::below(&root).audit_spool())?;
+    assert!(kept.contains("\"ipam.run\""), "{kept}");
     Ok(())
 }
 

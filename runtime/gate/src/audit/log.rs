@@ -142,7 +142,7 @@ impl Log {
     ///
     /// Errors: why they are lost.
     pub(super) fn keep(&self, head: &[u8], lines: &[u8], why: &str) -> Result<(), String> {
-        let mut all = self.waiting().take_with_heads();
+        let mut all = self.waiting().spool(why);
         if !lines.is_empty() {
             all.extend_from_slice(head);
             all.extend_from_slice(lines);

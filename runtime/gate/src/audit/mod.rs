@@ -195,6 +195,7 @@ impl Audit {
         let mut line = Vec::with_capacity(256);
         // Serialising text cannot fail.
         let _ = answered.write(&mut line);
+        self.follow_to_spool();
         match &self.head {
             Some(head) if self.kept.is_none() => {
                 self.recorded += line.len();
@@ -295,6 +296,7 @@ impl Audit {
     /// Writes intents at once, or has them wait for the next record. The first record of an invocation does not wait: it
     /// shows that the log can be written.
     fn write_at(&mut self, when: Intent, intents: Vec<u8>, must: bool) -> Result<(), String> {
+        self.follow_to_spool();
         if when == Intent::WithNext
             && self.kept.is_none()
             && let Some(head) = &self.head
@@ -314,6 +316,7 @@ impl Audit {
     ///
     /// Errors: why they are lost, or not in the log.
     fn write(&mut self, lines: &[u8], must: bool) -> Result<(), String> {
+        self.follow_to_spool();
         let is_first = self.head.is_none() && !lines.is_empty();
         let head = match &self.head {
             Some(head) => Arc::clone(head),
@@ -336,6 +339,13 @@ impl Audit {
             Err(why) => return self.keep(head, lines, why),
         }
         Ok(())
+    }
+
+    /// Notes whether another invocation has spooled lines of this one: its further lines go there as well.
+    fn follow_to_spool(&mut self) {
+        if let (None, Some(head)) = (&self.kept, &self.head) {
+            self.kept = self.log.waiting().why_spooled(head).cloned();
+        }
     }
 
     /// Puts what waits and these lines into the spool. They may end up in another file than the earlier ones, so they get a head.

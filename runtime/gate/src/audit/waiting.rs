@@ -12,6 +12,8 @@ pub(super) struct Waiting {
     parts: Vec<Part>,
     /// Whether there are intents among them.
     has_intents: bool,
+    /// The heads of invocations whose lines another one has spooled, and why.
+    spooled: Vec<(Arc<[u8]>, String)>,
 }
 
 /// Lines of one invocation.
@@ -65,12 +67,25 @@ impl Waiting {
     }
 
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        self.parts.clear();
+        self.has_intents = false;
     }
 
-    /// Takes all lines, for another file than the log: the heads are not in that one.
-    pub(super) fn take_with_heads(&mut self) -> Vec<u8> {
-        let parts = mem::take(self).parts;
+    /// Why lines of an invocation are in the spool, if another one has put them there.
+    pub(super) fn why_spooled(&self, head: &Arc<[u8]>) -> Option<&String> {
+        let spooled = self.spooled.iter().find(|(of, _)| Arc::ptr_eq(of, head));
+        spooled.map(|(_, why)| why)
+    }
+
+    /// Takes all lines for the spool, because of `why`: the heads are not in that file.
+    pub(super) fn spool(&mut self, why: &str) -> Vec<u8> {
+        let parts = mem::take(&mut self.parts);
+        self.has_intents = false;
+        // Invocations that have ended have no further lines.
+        self.spooled.retain(|(head, _)| Arc::strong_count(head) > 1);
+        let heads = parts.iter().map(|part| Arc::clone(&part.head));
+        self.spooled
+            .extend(heads.map(|head| (head, why.to_owned())));
         let lines = parts.iter().flat_map(|part| [&part.head[..], &part.lines]);
         lines.flatten().copied().collect()
     }
