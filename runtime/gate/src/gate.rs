@@ -7,8 +7,8 @@ use std::time::Instant;
 use serde_json::Value;
 use weir_grant::link::LinkFacts;
 use weir_grant::{
-    Capabilities, Capability, Decision, Invocation, Namespace, Operation, Section, Severity,
-    VerbSet, decide,
+    Capabilities, Capability, Invocation, Namespace, Operation, Section, Severity, VerbSet,
+    allowing, name_of,
 };
 
 use crate::audit::{Audit, Intent};
@@ -67,6 +67,7 @@ impl Gate {
         let rules = self.authorise(&operation)?;
         if self.audit.is_recorded::<O>() {
             let intent = self.intent_of(&operation);
+            let rules = self.names_of::<O>(&rules);
             self.act(operation, "allowed", &rules, intent, act)
         } else {
             act(&Permit::new(operation), &mut None)
@@ -85,7 +86,7 @@ impl Gate {
         let mut authorised = Vec::with_capacity(operations.len());
         for operation in operations {
             match self.authorise(&operation) {
-                Ok(rules) => authorised.push((operation, rules)),
+                Ok(rules) => authorised.push((operation, self.names_of::<O>(&rules))),
                 Err(Refusal::NotFound(_)) => {}
                 Err(refusal) => return Err(refusal.into()),
             }
@@ -117,8 +118,8 @@ impl Gate {
         self.act_all(operations.collect(), "undo", act)
     }
 
-    /// The rules that allow an operation. Errors: why it is not carried out; the refusal is recorded.
-    fn authorise<O: Operation>(&mut self, operation: &O) -> Result<Vec<String>, Refusal> {
+    /// The indices of the rules that allow an operation. Errors: why it is not carried out; the refusal is recorded.
+    fn authorise<O: Operation>(&mut self, operation: &O) -> Result<Vec<usize>, Refusal> {
         self.last = Some(O::NAME);
         let rules = match self.decide(operation) {
             Ok(rules) => rules,
@@ -136,6 +137,7 @@ impl Gate {
         };
         if let Some(refusal) = not_found(operation) {
             if self.audit.is_recorded::<O>() {
+                let rules = self.names_of::<O>(&rules);
                 self.audit
                     .not_done(operation, "allowed", &rules, None, &refusal.to_string());
             }
@@ -144,6 +146,7 @@ impl Gate {
         match operation.flaw() {
             None => Ok(rules),
             Some(why) => {
+                let rules = self.names_of::<O>(&rules);
                 self.audit
                     .not_done(operation, "refused", &rules, None, &why);
                 Err(Refusal::Refused(why))
@@ -151,27 +154,28 @@ impl Gate {
         }
     }
 
-    /// The rules that allow an operation, named with their section. Errors: what no rule allows.
-    fn decide<O: Operation>(&self, operation: &O) -> Result<Vec<String>, Denied> {
-        let section = (self.section)(O::Rule::CAPABILITY);
-        match decide(&self.capabilities, &self.invocation, operation) {
-            Decision::Allowed { rules } => {
-                Ok(rules.iter().map(|rule| section.rule(rule)).collect())
-            }
-            Decision::Denied {
-                requirement,
-                closest,
-            } => Err(Denied {
-                requirement,
-                closest: closest.map(|closest| closest.of(section)),
+    /// The indices of the rules that allow an operation. Errors: what no rule allows.
+    fn decide<O: Operation>(&self, operation: &O) -> Result<Vec<usize>, Denied> {
+        let allowing = allowing(&self.capabilities, &self.invocation, operation);
+        allowing.map_err(|unmet| Denied {
+            requirement: unmet.requirement,
+            closest: unmet.closest.map(|closest| {
+                let section = (self.section)(O::Rule::CAPABILITY);
+                closest.of(section)
             }),
-        }
+        })
+    }
+
+    /// The names of rules, with their section. Only records have them.
+    fn names_of<O: Operation>(&self, rules: &[usize]) -> Vec<String> {
+        let section = (self.section)(O::Rule::CAPABILITY);
+        let names = rules.iter().map(|index| name_of::<O::Rule>(*index));
+        names.map(|name| section.rule(&name)).collect()
     }
 
     /// Whether `operation` would be allowed. Does and records nothing.
     pub fn allows<O: Operation>(&self, operation: &O) -> bool {
-        let decision = decide(&self.capabilities, &self.invocation, operation);
-        matches!(decision, Decision::Allowed { .. })
+        allowing(&self.capabilities, &self.invocation, operation).is_ok()
     }
 
     /// Whether the grant allows creating links of some kind in a namespace.

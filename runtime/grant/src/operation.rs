@@ -12,7 +12,7 @@ use super::invocation::Invocation;
 use super::phrase::joined;
 use super::rule::{Listed, Miss, Rule, rules_of};
 use super::section::Section;
-use super::verb::{Verb, VerbSet};
+use super::verb::Verb;
 
 /// One request of a plugin to a capability, as plain data.
 ///
@@ -191,6 +191,36 @@ pub fn decide<O: Operation>(
     invocation: &Invocation,
     operation: &O,
 ) -> Decision {
+    match allowing(capabilities, invocation, operation) {
+        Ok(rules) => Decision::Allowed {
+            rules: rules.into_iter().map(name_of::<O::Rule>).collect(),
+        },
+        Err(Unmet {
+            requirement,
+            closest,
+        }) => Decision::Denied {
+            requirement,
+            closest,
+        },
+    }
+}
+
+/// What an operation does, with the requirement that no rule meets, and the rule that came closest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmet {
+    /// What it does, and the requirement, if it has several.
+    pub requirement: String,
+    pub closest: Option<Closest>,
+}
+
+/// Decides an operation. Returns the indices of the rules that allow it in the rules of its capability, one for each requirement.
+///
+/// Errors: the first requirement that no rule meets.
+pub fn allowing<O: Operation>(
+    capabilities: &Capabilities,
+    invocation: &Invocation,
+    operation: &O,
+) -> Result<Vec<usize>, Unmet> {
     let rules = O::Rule::of(capabilities);
     let mut allowing = Vec::new();
     let needed = operation.requirements();
@@ -198,21 +228,22 @@ pub fn decide<O: Operation>(
     let needed = needed.into_iter();
     for requirement in needed.flat_map(|r| O::Rule::spread(rules, r)) {
         match decide_one::<O::Rule>(capabilities, invocation, &requirement) {
-            Ok(index) => {
-                let rule = format!("{}[{index}]", O::Rule::CAPABILITY);
-                if !allowing.contains(&rule) {
-                    allowing.push(rule);
-                }
-            }
+            Ok(index) if allowing.contains(&index) => {}
+            Ok(index) => allowing.push(index),
             Err(closest) => {
-                return Decision::Denied {
+                return Err(Unmet {
                     requirement: unmet(operation, &requirement, is_one),
                     closest,
-                };
+                });
             }
         }
     }
-    Decision::Allowed { rules: allowing }
+    Ok(allowing)
+}
+
+/// Names the rule of that index: `link[0]`.
+pub fn name_of<R: Rule>(index: usize) -> String {
+    format!("{}[{index}]", R::CAPABILITY)
 }
 
 /// Says what an operation does, and which of its requirements no rule meets, if it has several.
@@ -246,7 +277,7 @@ fn decide_one<R: Rule>(
     }
     Err(closest.map(|(miss, index)| Closest {
         unlisted: unlisted::<R>(capabilities, index, miss.field, requirement),
-        ..Closest::new(format!("{}[{index}]", R::CAPABILITY), miss.field)
+        ..Closest::new(name_of::<R>(index), miss.field)
     }))
 }
 
