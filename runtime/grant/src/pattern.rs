@@ -140,6 +140,11 @@ pub fn is_glob(text: &str) -> bool {
     text.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'['))
 }
 
+/// Whether a text may not be a valid glob: single stars and question marks may be anywhere.
+fn may_be_invalid(text: &str) -> bool {
+    text.contains('[') || text.contains("**")
+}
+
 /// Whether a glob matches every name.
 pub(crate) fn is_every(glob: &str) -> bool {
     let one = glob.chars().filter(|c| *c == '?').count();
@@ -172,8 +177,11 @@ fn matches_glob(pattern: &str, value: &str) -> bool {
     if !is_glob(pattern) {
         return pattern == value;
     }
-    if pattern == "*" {
-        return true;
+    // Most globs only leave the end open.
+    if let Some(start) = pattern.strip_suffix('*')
+        && !is_glob(start)
+    {
+        return value.starts_with(start);
     }
     // The pattern was compiled once when the document was read.
     glob::Pattern::new(pattern).is_ok_and(|p| p.matches(value))
@@ -190,7 +198,7 @@ impl TryFrom<String> for Pattern {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        if is_glob(&text) {
+        if may_be_invalid(&text) {
             glob::Pattern::new(&text)
                 .map_err(|e| format!("`{text}` is not a valid glob: {}", e.msg))?;
         }
