@@ -155,19 +155,33 @@ pub fn open(path: &Path, root: &Path) -> Result<File, Untrusted> {
 
 /// Checks that something is there. A link that leads nowhere is another error than a missing file.
 fn find(path: &Path) -> io::Result<Metadata> {
-    let error = match fs::metadata(path) {
-        Ok(metadata) => return Ok(metadata),
-        Err(error) => error,
-    };
     let mut places = path.ancestors();
-    let found = places.find(|place| place.symlink_metadata().is_ok());
-    match found.filter(|place| place.metadata().is_err()) {
-        Some(link) if error.kind() == ErrorKind::NotFound => {
-            let what = format!("the symbolic link `{}` leads nowhere", link.display());
-            Err(io::Error::new(ErrorKind::InvalidInput, what))
-        }
-        _ => Err(error),
+    let nearest = places.find_map(|place| match place.symlink_metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        found => Some((place, found)),
+    });
+    let missing = || io::Error::from(Errno::ENOENT);
+    let (place, found) = nearest.ok_or_else(missing)?;
+    let found = match found? {
+        metadata if metadata.is_symlink() => follow(place)?,
+        metadata => metadata,
+    };
+    if place == path {
+        Ok(found)
+    } else {
+        Err(missing())
     }
+}
+
+/// What a symbolic link leads to.
+fn follow(link: &Path) -> io::Result<Metadata> {
+    link.metadata().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            let what = format!("the symbolic link `{}` leads nowhere", link.display());
+            io::Error::new(ErrorKind::InvalidInput, what)
+        }
+        _ => error,
+    })
 }
 
 /// Opens a regular file of a directory that [`check_directory`] has checked. It must be no symbolic link, and only root and
