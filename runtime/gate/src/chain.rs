@@ -8,9 +8,9 @@
 use std::fmt::Write as _;
 use std::mem;
 
+use bitcoin_hashes::{HashEngine as _, sha256};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use crate::text::hexadecimal;
 
@@ -132,7 +132,7 @@ pub enum Step {
 #[derive(Default)]
 pub struct Walk {
     /// The digest of the last chain line and of all bytes since.
-    digest: Sha256,
+    digest: sha256::HashEngine,
     last: Option<ChainLine>,
     /// Whether there are any bytes since.
     covers: bool,
@@ -142,7 +142,7 @@ impl Walk {
     /// Begins after a chain line.
     pub(crate) fn after(line: ChainLine) -> Self {
         Self {
-            digest: Sha256::new_with_prefix(line.text()),
+            digest: sha256::HashEngine::new().with_input(line.text().as_bytes()),
             last: Some(line),
             covers: false,
         }
@@ -151,7 +151,7 @@ impl Walk {
     /// Takes the next line of the file, with its end.
     pub fn line(&mut self, bytes: &[u8]) -> Step {
         let Some(line) = ChainLine::read(bytes) else {
-            self.digest.update(bytes);
+            self.digest.input(bytes);
             self.covers = true;
             return Step::Other;
         };
@@ -168,7 +168,7 @@ impl Walk {
 
     /// Adds bytes that are about to be written. Returns the chain line that ends them.
     pub(crate) fn end(mut self, bytes: &[u8]) -> Option<ChainLine> {
-        self.digest.update(bytes);
+        self.digest.input(bytes);
         self.next()
     }
 
@@ -176,7 +176,7 @@ impl Walk {
     fn next(self) -> Option<ChainLine> {
         Some(ChainLine {
             chained: self.last?.chained.checked_add(1)?,
-            sha256: hexadecimal(&self.digest.finalize()),
+            sha256: hexadecimal(self.digest.finalize().as_byte_array()),
         })
     }
 }

@@ -5,10 +5,10 @@
 use std::io;
 use std::time::SystemTime;
 
+use bitcoin_hashes::sha256;
 use serde::Serialize;
 use serde_json::Value;
 use serde_with::skip_serializing_none;
-use sha2::{Digest as _, Sha256};
 use weir_grant::Closest;
 
 use super::shorten;
@@ -200,7 +200,7 @@ pub(super) fn write(line: &impl Serialize, into: &mut Vec<u8>) -> io::Result<()>
 fn shortened<O: Serialize>(operation: &O) -> (Arguments<'_, O>, Option<Whole>) {
     let whole = serde_json::to_vec(operation).ok().map(|bytes| Whole {
         shortened_from: bytes.len(),
-        arguments_sha256: hexadecimal(&Sha256::digest(&bytes)),
+        arguments_sha256: hexadecimal(sha256::Hash::hash(&bytes).as_byte_array()),
     });
     let mut value = serde_json::to_value(operation).unwrap_or_default();
     shorten::arguments(&mut value);

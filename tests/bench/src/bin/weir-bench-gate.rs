@@ -56,6 +56,7 @@ fn run() -> Result<Duration> {
     };
     let part = whole(&fs::read_to_string(records)?)?;
     map_code();
+    ask_processor();
     let start = Instant::now();
     let log = Arc::new(Log::open(&Paths::below(Path::new(log))));
     perform(part, &log)?;
@@ -74,6 +75,12 @@ fn map_code() {
     let length = (&raw const etext).addr() - start.addr();
     // SAFETY: nothing is written there. What is not mapped is mapped when it runs.
     unsafe { madvise(start.cast_mut().cast(), length, MADV_POPULATE_READ) };
+}
+
+/// Asks the processor what it can do, as the engine's reader has before weir's first operation. SHA-256 then uses the same answers.
+fn ask_processor() {
+    #[cfg(target_arch = "x86_64")]
+    std::hint::black_box(std::is_x86_feature_detected!("avx2"));
 }
 
 /// From reading a grant to the last record.
