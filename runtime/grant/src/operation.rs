@@ -243,7 +243,7 @@ pub fn allowing<O: Operation>(
 
 /// Names the rule of that index: `link[0]`.
 pub fn name_of<R: Rule>(index: usize) -> String {
-    format!("{}[{index}]", R::CAPABILITY)
+    [R::CAPABILITY.word(), "[", &index.to_string(), "]"].concat()
 }
 
 /// Says what an operation does, and which of its requirements no rule meets, if it has several.
