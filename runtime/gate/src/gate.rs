@@ -8,7 +8,7 @@ use serde_json::Value;
 use weir_grant::link::LinkFacts;
 use weir_grant::{
     Capabilities, Capability, Invocation, Namespace, Operation, Section, Severity, VerbSet,
-    allowing, name_of,
+    allowing_rules, rule_name,
 };
 
 use crate::audit::{Audit, Intent};
@@ -67,7 +67,7 @@ impl Gate {
         let rules = self.authorise(&operation)?;
         if self.audit.is_recorded::<O>() {
             let intent = self.intent_of(&operation);
-            let rules = self.names_of::<O>(&rules);
+            let rules = self.rule_names::<O>(&rules);
             self.act(operation, "allowed", &rules, intent, act)
         } else {
             act(&Permit::new(operation), &mut None)
@@ -86,7 +86,7 @@ impl Gate {
         let mut authorised = Vec::with_capacity(operations.len());
         for operation in operations {
             match self.authorise(&operation) {
-                Ok(rules) => authorised.push((operation, self.names_of::<O>(&rules))),
+                Ok(rules) => authorised.push((operation, self.rule_names::<O>(&rules))),
                 Err(Refusal::NotFound(_)) => {}
                 Err(refusal) => return Err(refusal.into()),
             }
@@ -137,7 +137,7 @@ impl Gate {
         };
         if let Some(refusal) = not_found(operation) {
             if self.audit.is_recorded::<O>() {
-                let rules = self.names_of::<O>(&rules);
+                let rules = self.rule_names::<O>(&rules);
                 self.audit
                     .not_done(operation, "allowed", &rules, None, &refusal.to_string());
             }
@@ -146,7 +146,7 @@ impl Gate {
         match operation.flaw() {
             None => Ok(rules),
             Some(why) => {
-                let rules = self.names_of::<O>(&rules);
+                let rules = self.rule_names::<O>(&rules);
                 self.audit
                     .not_done(operation, "refused", &rules, None, &why);
                 Err(Refusal::Refused(why))
@@ -156,7 +156,7 @@ impl Gate {
 
     /// The indices of the rules that allow an operation. Errors: what no rule allows.
     fn decide<O: Operation>(&self, operation: &O) -> Result<Vec<usize>, Denied> {
-        let allowing = allowing(&self.capabilities, &self.invocation, operation);
+        let allowing = allowing_rules(&self.capabilities, &self.invocation, operation);
         allowing.map_err(|unmet| Denied {
             requirement: unmet.requirement,
             closest: unmet.closest.map(|closest| {
@@ -167,15 +167,15 @@ impl Gate {
     }
 
     /// The names of rules, with their section. Only records have them.
-    fn names_of<O: Operation>(&self, rules: &[usize]) -> Vec<String> {
+    fn rule_names<O: Operation>(&self, rules: &[usize]) -> Vec<String> {
         let section = (self.section)(O::Rule::CAPABILITY);
-        let names = rules.iter().map(|index| name_of::<O::Rule>(*index));
+        let names = rules.iter().map(|index| rule_name::<O::Rule>(*index));
         names.map(|name| section.rule(&name)).collect()
     }
 
     /// Whether `operation` would be allowed. Does and records nothing.
     pub fn allows<O: Operation>(&self, operation: &O) -> bool {
-        allowing(&self.capabilities, &self.invocation, operation).is_ok()
+        allowing_rules(&self.capabilities, &self.invocation, operation).is_ok()
     }
 
     /// Whether the grant allows creating links of some kind in a namespace.

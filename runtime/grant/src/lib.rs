@@ -113,7 +113,7 @@ pub use document::{Document, Limits};
 pub use host_interfaces::{HOST_INTERFACES, HostInterfaces};
 pub use invocation::Invocation;
 pub use namespace::Namespace;
-pub use operation::{Closest, Decision, Operation, Unmet, allowing, decide, name_of};
+pub use operation::{Closest, Decision, Operation, Unmet, allowing_rules, decide, rule_name};
 pub use overlap::Overlap;
 pub use rule::Rule;
 pub use section::Section;

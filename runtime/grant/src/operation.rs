@@ -191,9 +191,9 @@ pub fn decide<O: Operation>(
     invocation: &Invocation,
     operation: &O,
 ) -> Decision {
-    match allowing(capabilities, invocation, operation) {
+    match allowing_rules(capabilities, invocation, operation) {
         Ok(rules) => Decision::Allowed {
-            rules: rules.into_iter().map(name_of::<O::Rule>).collect(),
+            rules: rules.into_iter().map(rule_name::<O::Rule>).collect(),
         },
         Err(Unmet {
             requirement,
@@ -216,7 +216,7 @@ pub struct Unmet {
 /// Decides an operation. Returns the indices of the rules that allow it in the rules of its capability, one for each requirement.
 ///
 /// Errors: the first requirement that no rule meets.
-pub fn allowing<O: Operation>(
+pub fn allowing_rules<O: Operation>(
     capabilities: &Capabilities,
     invocation: &Invocation,
     operation: &O,
@@ -242,7 +242,7 @@ pub fn allowing<O: Operation>(
 }
 
 /// Names the rule of that index: `link[0]`.
-pub fn name_of<R: Rule>(index: usize) -> String {
+pub fn rule_name<R: Rule>(index: usize) -> String {
     [R::CAPABILITY.word(), "[", &index.to_string(), "]"].concat()
 }
 
@@ -277,7 +277,7 @@ fn decide_one<R: Rule>(
     }
     Err(closest.map(|(miss, index)| Closest {
         unlisted: unlisted::<R>(capabilities, index, miss.field, requirement),
-        ..Closest::new(name_of::<R>(index), miss.field)
+        ..Closest::new(rule_name::<R>(index), miss.field)
     }))
 }
 
