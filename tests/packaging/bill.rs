@@ -160,6 +160,7 @@ pub fn check_licences(release: &Release) -> Result<()> {
     for notice in [
         "Rich Felker",
         "Permission is hereby granted",
+        "CC0 1.0 Universal",
         "LLVM Exceptions to the Apache 2.0 License",
         "TERMS AND CONDITIONS FOR USE",
     ] {
