@@ -37,6 +37,11 @@ impl Add {
         recorded.context("the change is carried out")?
     }
 
+    /// Changes it so many times.
+    fn change_often(&mut self, times: usize, namespace: Namespace) -> Result<()> {
+        (0..times).try_for_each(|_| self.change(namespace).map(drop))
+    }
+
     /// Runs an IPAM plugin, as long as `act` takes, which gets its gate.
     fn run_ipam(&mut self, act: impl FnOnce(&mut Gate) -> Result<()>) -> Result<()> {
         let _guard = self.gate.audit().run_another();
@@ -209,9 +214,7 @@ fn what_cannot_be_recorded_is_kept_with_the_heads_of_all_invocations() -> Result
 fn what_another_invocation_has_spooled_is_followed() -> Result<()> {
     let mut add = Add::begin()?;
     // So long a log that the spool has room below its size.
-    for _ in 0..8 {
-        add.change(Namespace::Host)?;
-    }
+    add.change_often(8, Namespace::Host)?;
     add.change(Namespace::Container)?;
     let root = add.root.path().to_owned();
     let size = fs::metadata(Paths::below(&root).audit_log())?.len();
@@ -249,9 +252,7 @@ fn what_another_invocation_has_spooled_is_followed() -> Result<()> {
 #[test]
 fn not_everything_waits() -> Result<()> {
     let mut add = Add::begin()?;
-    for _ in 0..1000 {
-        add.change(Namespace::Container)?;
-    }
+    add.change_often(1000, Namespace::Container)?;
     assert!(add.recorded()? > 500);
     Ok(())
 }
