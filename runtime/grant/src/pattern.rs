@@ -183,7 +183,7 @@ fn matches_glob(pattern: &str, value: &str) -> bool {
     {
         return value.starts_with(start);
     }
-    // The pattern was compiled once when the document was read.
+    // What may not be valid was compiled once when the document was read.
     glob::Pattern::new(pattern).is_ok_and(|p| p.matches(value))
 }
 
@@ -459,5 +459,51 @@ impl<T: Number> Visitor<'_> for RangeVisitor<T> {
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Range<T>, E> {
         text.parse().map_err(E::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::iter;
+
+    use super::*;
+
+    /// All texts of these characters, up to this length.
+    fn texts(characters: &str, most: usize) -> Vec<String> {
+        let longer = |texts: &Vec<String>| {
+            let with = |text: &String| {
+                characters
+                    .chars()
+                    .map(move |c| format!("{text}{c}"))
+                    .collect::<Vec<_>>()
+            };
+            Some(texts.iter().flat_map(with).collect())
+        };
+        iter::successors(Some(vec![String::new()]), longer)
+            .take(most + 1)
+            .flatten()
+            .collect()
+    }
+
+    /// Hostile: what is matched without the library must be what the library matches, and what is not compiled must be valid.
+    #[test]
+    fn shortcuts_agree_with_the_library() {
+        let values = texts("ab/.*", 3);
+        for text in texts("*?[]a!/.", 4) {
+            let compiled = glob::Pattern::new(&text);
+            assert_eq!(
+                Pattern::try_from(text.clone()).is_ok(),
+                compiled.is_ok(),
+                "{text}"
+            );
+            let Ok(compiled) = compiled else { continue };
+            for value in &values {
+                assert_eq!(
+                    matches_glob(&text, value),
+                    compiled.matches(value),
+                    "{text} {value}"
+                );
+            }
+        }
     }
 }
