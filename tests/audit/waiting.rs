@@ -1,6 +1,7 @@
 //! Which changes are in the log before they are made, and which come with the next record.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -98,11 +99,20 @@ fn text(root: &TempDir) -> Result<String> {
 }
 
 /// From now on, no file gets longer than the log is. Errors: it has no log.
-fn fill_disk(root: &TempDir) -> Result<()> {
-    let size = fs::metadata(Paths::below(root.path()).audit_log())?.len();
+fn fill_disk(root: &Path) -> Result<()> {
+    let size = fs::metadata(Paths::below(root).audit_log())?.len();
     // SAFETY: a signal that is ignored runs no handler.
     unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) }?;
-    Ok(setrlimit(Resource::RLIMIT_FSIZE, size, size)?)
+    Ok(setrlimit(Resource::RLIMIT_FSIZE, size, RLIM_INFINITY)?)
+}
+
+/// Files may get longer again.
+fn free_disk() -> Result<()> {
+    Ok(setrlimit(
+        Resource::RLIMIT_FSIZE,
+        RLIM_INFINITY,
+        RLIM_INFINITY,
+    )?)
 }
 
 /// A kill after a change of the host leaves the change, and its record.
@@ -189,7 +199,7 @@ fn what_cannot_be_recorded_is_kept_with_the_heads_of_all_invocations() -> Result
     let mut add = Add::begin()?;
     add.change(Namespace::Host)?;
     add.run_ipam(|gate| Ok(change(gate, Namespace::Host, || ())?))?;
-    fill_disk(&add.root)?;
+    fill_disk(add.root.path())?;
     add.gate.finish();
     let kept = fs::read_to_string(Paths::below(add.root.path()).audit_spool())?;
     let lines = kept.lines().map(serde_json::from_str::<Value>);
@@ -217,24 +227,17 @@ fn what_another_invocation_has_spooled_is_followed() -> Result<()> {
     add.change_often(8, Namespace::Host)?;
     add.change(Namespace::Container)?;
     let root = add.root.path().to_owned();
-    let size = fs::metadata(Paths::below(&root).audit_log())?.len();
     let wrong = Write {
         namespace: Namespace::Container,
         key: "kernel.core_pattern".to_owned(),
         value: "1".to_owned(),
         owner: String::new(),
     };
-    // SAFETY: a signal that is ignored runs no handler.
-    unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) }?;
     add.run_ipam(|gate| {
-        setrlimit(Resource::RLIMIT_FSIZE, size, RLIM_INFINITY)?;
+        fill_disk(&root)?;
         let refused = gate.perform(wrong, |_| Ok::<_, Refusal>(()));
         assert!(refused.is_err());
-        Ok(setrlimit(
-            Resource::RLIMIT_FSIZE,
-            RLIM_INFINITY,
-            RLIM_INFINITY,
-        )?)
+        free_disk()
     })?;
     let refused = add.change(Namespace::Host).err().context("a refusal")?;
     assert!(
@@ -261,7 +264,7 @@ fn not_everything_waits() -> Result<()> {
 fn an_add_fails_if_what_waits_cannot_be_recorded() -> Result<()> {
     let mut add = Add::begin()?;
     add.change(Namespace::Container)?;
-    fill_disk(&add.root)?;
+    fill_disk(add.root.path())?;
     add.change(Namespace::Container)?;
     let failure = add.gate.audit_failure().context("a failure")?;
     assert!(failure.contains("audit.jsonl"), "{failure}");
