@@ -44,6 +44,7 @@ pub mod convert;
 pub mod state;
 
 mod address;
+mod commands;
 mod conntrack;
 mod device;
 mod facts;
@@ -69,6 +70,7 @@ mod unsupported;
 mod usage;
 mod view;
 
+pub use commands::Commands;
 pub use ipam::{DENIED, RunIpam, SharedIpam};
 pub use linker::linker;
 pub use log::{Log, shorten_loops, shorten_loops_of};

@@ -9,7 +9,7 @@ use weir_cni::{AddResult, Command, Error, Version};
 use weir_grant::text::printable;
 use weir_host::bindings::PluginPre;
 use weir_host::bindings::weir::cni::cni;
-use weir_host::{State, convert, shorten_loops_of};
+use weir_host::{Commands, State, convert, shorten_loops_of};
 
 use super::codes::unrecorded;
 use super::request::{About, Request};
@@ -64,16 +64,13 @@ impl Call {
     /// Instantiates the component and calls the function for the request's command.
     pub(super) fn invoke(
         &mut self,
-        plugin: &PluginPre<State>,
+        commands: &Commands,
         request: &Request,
     ) -> Result<Option<AddResult>, Error> {
-        let plugin = plugin
-            .instantiate(&mut self.store)
-            .map_err(|e| self.explain(&e))?;
-        let (commands, store) = (plugin.weir_cni_commands(), &mut self.store);
+        let store = &mut self.store;
         let returned = match request.command {
             Command::Add => {
-                let returned = commands.call_add(store, &attachment(request));
+                let returned = commands.add(store, &attachment(request));
                 return match returned.map_err(|e| self.explain(&e))? {
                     Ok(result) => {
                         validate_result::check(convert::result(result)?, request).map(Some)
@@ -81,10 +78,10 @@ impl Call {
                     Err(failure) => Err(failure.into()),
                 };
             }
-            Command::Del => commands.call_del(store, &attachment(request)),
-            Command::Check => commands.call_check(store, &attachment(request)),
-            Command::Status => commands.call_status(store, &status(request)),
-            Command::Gc => commands.call_gc(store, &gc(request)),
+            Command::Del => commands.del(store, &attachment(request)),
+            Command::Check => commands.check(store, &attachment(request)),
+            Command::Status => commands.status(store, &status(request)),
+            Command::Gc => commands.gc(store, &gc(request)),
             Command::Version => Ok(Ok(())),
         };
         match returned.map_err(|e| self.explain(&e))? {

@@ -4,17 +4,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use wasmtime::Engine;
-use wasmtime::component::{Component, Linker};
+use wasmtime::component::{Component, InstancePre, Linker};
 use weir_cni::Error;
-use weir_host::State;
 use weir_host::bindings::PluginPre;
+use weir_host::{Commands, State};
 
 use super::catalogue::{Plugin, of_kept_version};
 use super::imports::{self, Imports};
 use super::{code, codes, contract, linker};
 
 /// A plugin, once it is prepared. A caller that asks while it is being prepared waits.
-type Ready = Arc<OnceLock<Result<PluginPre<State>, Error>>>;
+type Ready = Arc<OnceLock<Result<Commands, Error>>>;
 
 pub(super) struct ComponentCache {
     engine: Engine,
@@ -40,7 +40,7 @@ impl ComponentCache {
     /// Prepares a plugin for instantiation. A built-in one does not use WASI, and a test checks its imports.
     ///
     /// Errors: `codes::NO_PLUGIN`, `codes::OTHER_CONTRACT`, `codes::REFUSED_IMPORT`.
-    pub(super) fn prepare(&self, plugin: &Plugin) -> Result<PluginPre<State>, Error> {
+    pub(super) fn prepare(&self, plugin: &Plugin) -> Result<Commands, Error> {
         // Two versions of an installed one may run in a process.
         let ready = if plugin.is_built_in() {
             self.ready(&plugin.name)
@@ -55,7 +55,7 @@ impl ComponentCache {
         Arc::clone(all.entry(plugin.to_owned()).or_default())
     }
 
-    fn make(&self, plugin: &Plugin) -> Result<PluginPre<State>, Error> {
+    fn make(&self, plugin: &Plugin) -> Result<Commands, Error> {
         let component = code::load(&self.engine, plugin).map_err(|error| {
             if plugin.is_kept_version {
                 of_kept_version(error, &plugin.digest)
@@ -70,13 +70,13 @@ impl ComponentCache {
             check(&subject, &self.engine, &component)?;
             linker::with_wasi(&self.engine, &component)
         };
-        connect(&self.engine, linker, &component).map_err(|e| e.with_prefix(subject))
+        connect(&self.engine, linker, &component, Commands::new).map_err(|e| e.with_prefix(subject))
     }
 
     /// Prepares a component that is not installed. Errors: `codes::NO_PLUGIN`.
     pub(super) fn connect(&self, component: &Component) -> Result<PluginPre<State>, Error> {
         let linker = linker::with_wasi(&self.engine, component);
-        connect(&self.engine, linker, component)
+        connect(&self.engine, linker, component, PluginPre::new)
     }
 }
 
@@ -88,13 +88,14 @@ pub(super) fn check(subject: &str, engine: &Engine, component: &Component) -> Re
     imports::check(subject, &Imports::of(engine, component))
 }
 
-fn connect(
+fn connect<T>(
     engine: &Engine,
     linker: wasmtime::Result<Linker<State>>,
     component: &Component,
-) -> Result<PluginPre<State>, Error> {
+    exports: fn(InstancePre<State>) -> wasmtime::Result<T>,
+) -> Result<T, Error> {
     let linker = linker.map_err(|e| not_linked(&e))?;
-    let connected = linker.instantiate_pre(component).and_then(PluginPre::new);
+    let connected = linker.instantiate_pre(component).and_then(exports);
     connected.map_err(|e| {
         Error::new(
             codes::NO_PLUGIN,

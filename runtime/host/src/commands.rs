@@ -1,0 +1,97 @@
+//! The commands that a plugin exports.
+
+use wasmtime::component::{
+    ComponentExportIndex, ComponentNamedList, InstancePre, Lift, Lower, TypedFunc,
+};
+use wasmtime::{Error, Result, Store};
+
+use super::bindings::weir::cni::cni::{
+    AttachmentResult, Failure, GcRequest, Request, StatusRequest,
+};
+use super::state::State;
+
+/// The interface that a plugin exports.
+const INTERFACE: &str = "weir:cni/commands@0.2.0";
+
+/// The commands of a plugin whose imports are connected. Each call is of a new instance.
+///
+/// Only the command that is called is looked up, and its types compared with the contract's: a process calls one, and comparing
+/// all six takes longer than some plugins run. [`PluginPre`](super::bindings::PluginPre) compares all, when a plugin is installed.
+#[derive(Clone)]
+pub struct Commands {
+    plugin: InstancePre<State>,
+    interface: ComponentExportIndex,
+}
+
+impl Commands {
+    /// Errors: the plugin exports no commands.
+    pub fn new(plugin: InstancePre<State>) -> Result<Self> {
+        let interface = plugin.component().get_export_index(None, INTERFACE);
+        let interface = interface.ok_or_else(|| missing(INTERFACE))?;
+        Ok(Self { plugin, interface })
+    }
+
+    /// Errors, of this and of the other commands: the plugin trapped, or does not export the command as the contract has it.
+    pub fn add(
+        &self,
+        store: &mut Store<State>,
+        request: &Request,
+    ) -> Result<Result<AttachmentResult, Failure>> {
+        self.call(store, "add", request)
+    }
+
+    pub fn del(&self, store: &mut Store<State>, request: &Request) -> Result<Result<(), Failure>> {
+        self.call(store, "del", request)
+    }
+
+    pub fn check(
+        &self,
+        store: &mut Store<State>,
+        request: &Request,
+    ) -> Result<Result<(), Failure>> {
+        self.call(store, "check", request)
+    }
+
+    pub fn status(
+        &self,
+        store: &mut Store<State>,
+        request: &StatusRequest,
+    ) -> Result<Result<(), Failure>> {
+        self.call(store, "status", request)
+    }
+
+    pub fn gc(&self, store: &mut Store<State>, request: &GcRequest) -> Result<Result<(), Failure>> {
+        self.call(store, "gc", request)
+    }
+
+    fn call<R, T>(
+        &self,
+        store: &mut Store<State>,
+        command: &str,
+        request: &R,
+    ) -> Result<Result<T, Failure>>
+    where
+        R: Lower,
+        T: Lift + 'static,
+    {
+        let function = self.instantiate::<(&R,), (Result<T, Failure>,)>(store, command)?;
+        let (returned,) = function.call(store, (request,))?;
+        Ok(returned)
+    }
+
+    fn instantiate<P, R>(&self, store: &mut Store<State>, command: &str) -> Result<TypedFunc<P, R>>
+    where
+        P: ComponentNamedList + Lower,
+        R: ComponentNamedList + Lift,
+    {
+        let component = self.plugin.component();
+        let index = component.get_export_index(Some(&self.interface), command);
+        let index = index.ok_or_else(|| missing(command))?;
+        let instance = self.plugin.instantiate(&mut *store)?;
+        instance.get_typed_func(store, index)
+    }
+}
+
+fn missing(export: &str) -> Error {
+    Error::msg(format!("the component does not export `{export}`"))
+}
