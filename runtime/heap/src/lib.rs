@@ -18,6 +18,8 @@
 
 #[cfg(target_arch = "x86_64")]
 mod copy;
+mod first_thread;
+mod pieces;
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::num::NonZeroUsize;
@@ -30,22 +32,98 @@ use talc::base::binning::Binning;
 use talc::base::{CHUNK_UNIT, Talc};
 use talc::source::Source;
 
+use first_thread::FirstThread;
+use pieces::{Pieces, RUN, Size};
+
 /// By how much the heap grows, at least. The kernel provides a page when it is first touched.
 const STEP: usize = 1 << 20;
 
-/// A heap for all threads.
+/// How many bytes of returned pieces the first thread keeps from the others.
+const KEPT: usize = 1 << 20;
+
+/// A heap for all threads. The first one has small pieces of its own, and takes no lock for them.
 #[derive(Debug)]
-pub struct Heap(Mutex<Talc<Mappings, DefaultBinning>>);
+pub struct Heap {
+    first: FirstThread<Pieces>,
+    shared: Mutex<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    pieces: Pieces,
+    large: Large,
+}
+
+/// What is not small, and where the runs of small pieces are from.
+type Large = Talc<Mappings, DefaultBinning>;
 
 impl Heap {
     /// An empty heap, which gets its first mapping when memory is first requested.
     pub const fn new() -> Self {
-        Self(Mutex::new(Talc::new(Mappings)))
+        Self {
+            first: FirstThread::new(Pieces::new()),
+            shared: Mutex::new(Shared {
+                pieces: Pieces::new(),
+                large: Talc::new(Mappings),
+            }),
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Talc<Mappings, DefaultBinning>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    #[inline]
+    fn take(&self, size: Size) -> Option<NonNull<u8>> {
+        let Some(mut own) = self.first.get() else {
+            return self.lock().take(size);
+        };
+        // SAFETY: this is the first thread, and nothing else of it uses the pieces now.
+        let own = unsafe { own.as_mut() };
+        own.take(size).or_else(|| self.supply(own, size))
+    }
+
+    /// A piece for the first thread, whose run is too short: one that was returned to the others, or of a new run.
+    #[cold]
+    fn supply(&self, own: &mut Pieces, size: Size) -> Option<NonNull<u8>> {
+        let mut shared = self.lock();
+        let returned = shared.pieces.take_returned(size);
+        returned.or_else(|| take_of_new_run(&mut shared.large, own, size))
+    }
+
+    /// # Safety
+    ///
+    /// The piece is from [`take`](Self::take) with this size, and no one else's.
+    #[inline]
+    unsafe fn give(&self, piece: NonNull<u8>, size: Size) {
+        // SAFETY: the caller's; if this is the first thread, nothing else of it uses its pieces now.
+        unsafe {
+            match self.first.get() {
+                Some(mut own) if own.as_ref().returned_bytes() < KEPT => {
+                    own.as_mut().give(piece, size)
+                }
+                _ => self.lock().pieces.give(piece, size),
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn take(&mut self, size: Size) -> Option<NonNull<u8>> {
+        self.pieces.take(size).or_else(|| {
+            let Self { pieces, large } = self;
+            take_of_new_run(large, pieces, size)
+        })
+    }
+}
+
+/// A piece for which the run of `pieces` is too short.
+fn take_of_new_run(large: &mut Large, pieces: &mut Pieces, size: Size) -> Option<NonNull<u8>> {
+    // SAFETY: the layout is not empty.
+    let run = unsafe { large.allocate(RUN) }?;
+    // SAFETY: the run is new.
+    unsafe { pieces.refill(run) };
+    pieces.take(size)
 }
 
 impl Default for Heap {
@@ -54,26 +132,41 @@ impl Default for Heap {
     }
 }
 
-// SAFETY: talc's heap is an allocator, and one thread at a time uses it.
+// SAFETY: a piece is no one else's until it is returned, talc's heap is an allocator, and one thread at a time uses each.
 unsafe impl GlobalAlloc for Heap {
+    #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's layout is not empty.
-        let allocated = unsafe { self.lock().allocate(layout) };
+        let allocated = match Size::of(layout) {
+            Some(size) => self.take(size),
+            // SAFETY: the caller's layout is not empty.
+            None => unsafe { self.lock().large.allocate(layout) },
+        };
         allocated.map_or(ptr::null_mut(), NonNull::as_ptr)
     }
 
+    #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         // SAFETY: the caller's memory is from here, with this layout.
-        unsafe { self.lock().deallocate(memory, layout) }
+        unsafe {
+            match Size::of(layout) {
+                Some(size) => self.give(NonNull::new_unchecked(memory), size),
+                None => self.lock().large.deallocate(memory, layout),
+            }
+        }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller's memory is from here, with this layout, and the new size is valid for its alignment.
         unsafe {
-            if self.lock().try_realloc_in_place(memory, layout, size) {
+            let new = Layout::from_size_align_unchecked(size, layout.align());
+            let stays = match (Size::of(layout), Size::of(new)) {
+                (None, None) => self.lock().large.try_realloc_in_place(memory, layout, size),
+                (old, new) => old == new,
+            };
+            if stays {
                 return memory;
             }
-            let other = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+            let other = self.alloc(new);
             if !other.is_null() {
                 other.copy_from_nonoverlapping(memory, layout.size().min(size));
                 self.dealloc(memory, layout);
@@ -108,6 +201,7 @@ unsafe impl Source for Mappings {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::thread;
 
     use super::*;
@@ -170,6 +264,53 @@ mod tests {
                 });
             }
         });
+    }
+
+    const PIECE: Layout = Layout::new::<[u64; 8]>();
+    const PIECES: usize = 2000;
+
+    fn some_pieces(heap: &Heap) -> Vec<usize> {
+        // SAFETY: the layout is not empty.
+        let piece = || unsafe { heap.alloc(PIECE) };
+        (0..PIECES).map(|_| piece().expose_provenance()).collect()
+    }
+
+    fn give_back(heap: &Heap, pieces: &[usize]) {
+        for &piece in pieces {
+            // SAFETY: each piece is returned once.
+            unsafe { heap.dealloc(ptr::with_exposed_provenance_mut(piece), PIECE) };
+        }
+    }
+
+    #[test]
+    fn what_another_thread_returns_is_used_again() {
+        let heap = Heap::new();
+        let mut different = BTreeSet::new();
+        for _ in 0..50 {
+            let pieces = some_pieces(&heap);
+            different.extend(pieces.iter().copied());
+            thread::scope(|scope| {
+                scope.spawn(|| give_back(&heap, &pieces));
+            });
+        }
+        assert!(different.len() < 2 * PIECES, "{}", different.len());
+    }
+
+    #[test]
+    fn the_first_thread_does_not_keep_all_that_others_took() {
+        let heap = Heap::new();
+        give_back(&heap, &some_pieces(&heap));
+        let mut different = BTreeSet::new();
+        for _ in 0..50 {
+            let pieces = thread::scope(|scope| {
+                let taken = scope.spawn(|| some_pieces(&heap));
+                taken.join().expect("no panic")
+            });
+            different.extend(pieces.iter().copied());
+            give_back(&heap, &pieces);
+        }
+        let most = KEPT / PIECE.size() + 2 * PIECES;
+        assert!(different.len() < most, "{}", different.len());
     }
 
     #[test]
