@@ -55,10 +55,9 @@ fn print(document: Option<&Value>, code: ExitCode) -> ExitCode {
 }
 
 fn answer(name: &str, cni_version: &mut String) -> Result<Option<Value>, Error> {
-    let variables = std::env::vars_os().filter_map(|(key, value)| {
-        let key = key.into_string().ok()?;
-        let is_cni = key.starts_with("CNI_");
-        is_cni.then(|| (key, value.to_string_lossy().into_owned()))
+    let variables = Environment::VARIABLES.into_iter().filter_map(|name| {
+        let value = std::env::var_os(name)?;
+        Some((name, value.to_string_lossy().into_owned()))
     });
     let environment = Environment::from_variables(variables);
     let input = read_input()?;

@@ -110,6 +110,17 @@ pub struct Environment {
 }
 
 impl Environment {
+    /// The names of all variables that are read.
+    pub const VARIABLES: [&str; 7] = [
+        "CNI_COMMAND",
+        "CNI_CONTAINERID",
+        "CNI_NETNS",
+        "CNI_IFNAME",
+        "CNI_ARGS",
+        "CNI_PATH",
+        "CNI_NETNS_OVERRIDE",
+    ];
+
     /// Reads the `CNI_*` variables among `variables`, which are (name, value) pairs.
     ///
     /// # Errors
