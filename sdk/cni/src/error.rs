@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::shown::shown;
+
 /// An error code of CNI section 5, "Error".
 ///
 /// 1 to 99 are the specification's; 100 and above are free for plugins.
@@ -140,6 +142,7 @@ impl Error {
 
     /// Code 2: the configuration's `key` with this `value` is not supported.
     pub fn unsupported_field(key: impl fmt::Display, value: &Value) -> Self {
+        let value = shown(value);
         let msg = format!("field `{key}` with value `{value}` is not supported");
         Error::new(Code::UNSUPPORTED_FIELD, msg)
     }

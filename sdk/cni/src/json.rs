@@ -6,9 +6,7 @@ use std::str::FromStr;
 use serde_json::{Map, Value};
 
 use crate::error::{Code, Error};
-
-/// Longest piece of a value that an error repeats, in characters.
-const SHOWN: usize = 80;
+use crate::shown::shown;
 
 /// Parses `text`; what is not JSON is a decoding failure (code 6) with line and column.
 pub(crate) fn parse(document: &str, text: &str) -> Result<Value, Error> {
@@ -105,7 +103,7 @@ impl<'v> Node<'v> {
 
     /// The error that this value is not what was `expected`.
     pub(crate) fn not(&self, expected: &str) -> Error {
-        let found = shorten(&self.value.to_string());
+        let found = shown(self.value);
         self.error(format!("expected {expected}, found {found}"))
     }
 
@@ -137,12 +135,5 @@ impl<'v> Node<'v> {
             path,
             value,
         }
-    }
-}
-
-fn shorten(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_string(),
     }
 }

@@ -12,6 +12,7 @@ mod mac;
 mod names;
 pub mod owner;
 mod result;
+mod shown;
 mod version;
 mod words;
 
@@ -28,6 +29,7 @@ pub use names::{
     validate_network_name, validate_plugin_name, validate_plugin_type,
 };
 pub use result::{AddResult, Dns, Interface, IpConfig, Route, optional_address};
+pub use shown::shown;
 pub use version::{Version, version_result};
 
 pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};

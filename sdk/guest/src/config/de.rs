@@ -14,12 +14,9 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 use serde_json::{Map, Value, map};
-use weir_cni::parse_cidr;
+use weir_cni::{parse_cidr, shown};
 
 use super::{Rules, keys};
-
-/// Longest piece of a value that an error repeats, in characters.
-const SHOWN: usize = 80;
 
 /// Where a value is in the configuration.
 pub(super) enum Path<'p> {
@@ -153,7 +150,7 @@ impl<'v, 'p> Node<'v, 'p> {
 
     /// The fault that the value is not what was `expected`.
     fn not(&self, expected: impl Display) -> Fault {
-        let found = shorten(self.value.to_string());
+        let found = shown(self.value);
         Fault::placed(
             self.path,
             format_args!("expected {expected}, found {found}"),
@@ -168,7 +165,7 @@ impl<'v, 'p> Node<'v, 'p> {
         match expected_cidr(&fault, self.value) {
             Some(expected) => self.not(expected),
             None => {
-                let found = shorten(self.value.to_string());
+                let found = shown(self.value);
                 Fault::placed(self.path, format_args!("{fault}, found {found}"))
             }
         }
@@ -254,13 +251,6 @@ fn expected_cidr(fault: &Fault, value: &Value) -> Option<String> {
     address.parse::<IpAddr>().ok()?;
     let is_of_ipnet = fault.message == text.parse::<IpNet>().err()?.to_string();
     parse_cidr(text).err().filter(|_| is_of_ipnet)
-}
-
-fn shorten(text: String) -> String {
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
 }
 
 /// Deserializes an integer type; an error names its range.
