@@ -1,4 +1,4 @@
-//! The heap of the programs, and how they copy memory.
+//! The heap of the programs, C's functions over it, and how they copy memory.
 //!
 //! An invocation takes and returns memory ten thousand times, ends after a few milliseconds, and has a few hundred kilobytes
 //! in use at the most. Each page that is touched for the first time costs a microsecond. So this heap has nothing to set up,
@@ -16,6 +16,8 @@
 //! assert_eq!(vec![7; 3].len(), 3);
 //! ```
 
+#[cfg(all(target_env = "musl", not(test)))]
+mod c;
 #[cfg(target_arch = "x86_64")]
 mod copy;
 mod first_thread;
