@@ -5,14 +5,14 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use nix::sched::CloneFlags;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+use nix::sys::stat::fstat;
 use weir_grant::Namespace;
 use weir_grant::link::LinkFacts;
 
@@ -58,7 +58,7 @@ fn is_network_namespace(file: &File) -> Result<bool> {
 }
 
 fn is_own_namespace(file: &File) -> Result<bool> {
-    Ok(is_same(file.try_clone()?.into(), own()?)?)
+    is_same(file, &own()?)
 }
 
 /// The namespace of the calling thread, which is the process's. Asking a socket takes a tenth of the time that
@@ -86,9 +86,9 @@ fn of_socket(socket: &impl AsRawFd) -> nix::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-fn is_same(a: OwnedFd, b: OwnedFd) -> io::Result<bool> {
-    let (a, b) = (File::from(a).metadata()?, File::from(b).metadata()?);
-    Ok((a.dev(), a.ino()) == (b.dev(), b.ino()))
+fn is_same(a: &impl AsFd, b: &impl AsFd) -> Result<bool> {
+    let (a, b) = (fstat(a)?, fstat(b)?);
+    Ok((a.st_dev, a.st_ino) == (b.st_dev, b.st_ino))
 }
 
 thread_local! {
@@ -265,7 +265,7 @@ impl NetworkNamespace {
 
 /// Whether a socket is of the namespace that the process is in.
 fn is_of_own(socket: &NetfilterSocket) -> Result<bool> {
-    Ok(is_same(of_socket(socket)?, own()?)?)
+    is_same(&of_socket(socket)?, &own()?)
 }
 
 /// The namespace that the process is in: opened once, by whichever of the two namespaces needs it first.
