@@ -125,6 +125,8 @@ struct OpenStore {
     directory: Directory,
     index: Index,
     journal: Journal,
+    /// The key that was read last, and its value: nobody else changes it while the lock is held.
+    last_read: Option<(String, Option<Vec<u8>>)>,
     /// What a killed process left has been removed.
     swept: bool,
     _lock: Lock,
@@ -205,8 +207,8 @@ impl Answer<Get, Vec<u8>> for Store {
         let Get { location, key } = permit.operation();
         self.check_location(location)?;
         key::check(key)?;
-        let value = match &self.open {
-            Some(open) => open.directory.read(key)?,
+        let value = match &mut self.open {
+            Some(open) => open.read(key)?,
             None => None,
         };
         value.ok_or_else(|| self.no_key(key))
@@ -220,7 +222,7 @@ impl Answer<Put> for Store {
         let put = permit.operation();
         key::check_entry(slice::from_ref(&put.key), &put.value)?;
         let open = self.writable(&put.location)?;
-        let before = open.directory.read(&put.key)?;
+        let before = open.read(&put.key)?;
         open.check_room(before.as_deref(), &put.value)?;
         open.set(&put.key, before, Some(put.value.clone()))
     }
@@ -234,7 +236,7 @@ impl Answer<Claim, Option<String>> for Store {
         key::check_entry(&claim.keys, &claim.value)?;
         let open = self.writable(&claim.location)?;
         open.check_room(None, &claim.value)?;
-        open.before_change();
+        open.before_change(|key| claim.keys.iter().any(|claimed| claimed == key));
         let claimed = open.directory.claim(&claim.keys, &claim.value)?;
         let claimed = claimed.map(str::to_owned);
         if let Some(key) = &claimed {
@@ -344,6 +346,7 @@ impl OpenStore {
                     directory,
                     index: Index::new(place.paths.indexes()),
                     journal: Journal::default(),
+                    last_read: None,
                     swept,
                     _lock: lock,
                 }));
@@ -377,9 +380,21 @@ impl OpenStore {
         ))
     }
 
+    /// The value of a key.
+    fn read(&mut self, key: &str) -> Result<Option<Vec<u8>>> {
+        if let Some((last, value)) = &self.last_read
+            && last == key
+        {
+            return Ok(value.clone());
+        }
+        let value = self.directory.read(key)?;
+        self.last_read = Some((key.to_owned(), value.clone()));
+        Ok(value)
+    }
+
     /// Changes one key.
     fn set(&mut self, key: &str, before: Option<Vec<u8>>, after: Option<Vec<u8>>) -> Result<()> {
-        self.before_change();
+        self.before_change(|changed| changed == key);
         match (&before, &after) {
             (_, Some(value)) => self.directory.set(key, before.as_deref(), value)?,
             (Some(_), None) => self.directory.remove(key)?,
@@ -389,7 +404,8 @@ impl OpenStore {
         Ok(())
     }
 
-    fn before_change(&mut self) {
+    fn before_change(&mut self, is_changed: impl Fn(&str) -> bool) {
+        self.last_read.take_if(|(last, _)| is_changed(last));
         self.index.before_change(&self.directory);
         if !std::mem::replace(&mut self.swept, true) {
             self.directory.sweep();

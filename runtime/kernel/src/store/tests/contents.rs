@@ -42,6 +42,25 @@ fn a_lease_is_the_reference_plugins_files() {
 }
 
 #[test]
+fn a_change_is_read_whatever_was_read_before() {
+    let node = Node::new();
+    let mut store = node.open();
+    let code = |read: Result<Vec<u8>, Error>| read.map_err(|error| error.code);
+    assert_eq!(code(store.get("a")), Err(Code::NotFound));
+    store.claim(&["a", "b"], b"1").unwrap();
+    assert_eq!(store.get("a").unwrap(), b"1");
+    store.put("a", b"2").unwrap();
+    assert_eq!(store.get("a").unwrap(), b"2");
+    store.put("b", b"3").unwrap();
+    assert_eq!(store.get("a").unwrap(), b"2");
+    store.delete("a").unwrap();
+    assert_eq!(code(store.get("a")), Err(Code::NotFound));
+    assert_eq!(store.get("b").unwrap(), b"3");
+    drop(store);
+    assert_eq!(node.files(), set(&[]), "nothing was committed");
+}
+
+#[test]
 fn a_claim_takes_the_first_free_key() {
     let node = Node::new();
     let mut store = node.open();
