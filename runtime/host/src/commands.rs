@@ -15,8 +15,9 @@ const INTERFACE: &str = "weir:cni/commands@0.2.0";
 
 /// The commands of a plugin whose imports are connected. Each call is of a new instance.
 ///
-/// Only the command that is called is looked up, and its types compared with the contract's: a process calls one, and comparing
-/// all six takes longer than some plugins run. [`PluginPre`](super::bindings::PluginPre) compares all, when a plugin is installed.
+/// Only the command that is called is looked up, and its types compared with the contract's: a process calls one, mostly.
+/// [`PluginPre`](super::bindings::PluginPre) compares all six, which takes ten thousand instructions; that is for a plugin that is
+/// being installed.
 #[derive(Clone)]
 pub struct Commands {
     plugin: InstancePre<State>,
