@@ -13,6 +13,9 @@ use super::state::State;
 /// The interface that a plugin exports.
 const INTERFACE: &str = "weir:cni/commands@0.2.0";
 
+/// What a command returns, if it does not trap.
+type Answer<T> = Result<Result<T, Failure>>;
+
 /// The commands of a plugin whose imports are connected. Each call is of a new instance.
 ///
 /// Only the command that is called is looked up, and its types compared with the contract's: a process calls one, mostly.
@@ -33,44 +36,27 @@ impl Commands {
     }
 
     /// Errors, of this and of the other commands: the plugin trapped, or does not export the command as the contract has it.
-    pub fn add(
-        &self,
-        store: &mut Store<State>,
-        request: &Request,
-    ) -> Result<Result<AttachmentResult, Failure>> {
+    pub fn add(&self, store: &mut Store<State>, request: &Request) -> Answer<AttachmentResult> {
         self.call(store, "add", request)
     }
 
-    pub fn del(&self, store: &mut Store<State>, request: &Request) -> Result<Result<(), Failure>> {
+    pub fn del(&self, store: &mut Store<State>, request: &Request) -> Answer<()> {
         self.call(store, "del", request)
     }
 
-    pub fn check(
-        &self,
-        store: &mut Store<State>,
-        request: &Request,
-    ) -> Result<Result<(), Failure>> {
+    pub fn check(&self, store: &mut Store<State>, request: &Request) -> Answer<()> {
         self.call(store, "check", request)
     }
 
-    pub fn status(
-        &self,
-        store: &mut Store<State>,
-        request: &StatusRequest,
-    ) -> Result<Result<(), Failure>> {
+    pub fn status(&self, store: &mut Store<State>, request: &StatusRequest) -> Answer<()> {
         self.call(store, "status", request)
     }
 
-    pub fn gc(&self, store: &mut Store<State>, request: &GcRequest) -> Result<Result<(), Failure>> {
+    pub fn gc(&self, store: &mut Store<State>, request: &GcRequest) -> Answer<()> {
         self.call(store, "gc", request)
     }
 
-    fn call<R, T>(
-        &self,
-        store: &mut Store<State>,
-        command: &str,
-        request: &R,
-    ) -> Result<Result<T, Failure>>
+    fn call<R, T>(&self, store: &mut Store<State>, command: &str, request: &R) -> Answer<T>
     where
         R: Lower,
         T: Lift + 'static,
