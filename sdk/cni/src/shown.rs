@@ -57,7 +57,18 @@ fn write_number(number: &Number, to: &mut String) -> fmt::Result {
     match (number.as_u64(), number.as_i64(), number.as_f64()) {
         (Some(number), _, _) => write!(to, "{number}"),
         (_, Some(number), _) => write!(to, "{number}"),
-        (_, _, number) => write!(to, "{:?}", number.unwrap_or(f64::NAN)),
+        (_, _, number) => write_float(number.unwrap_or(f64::NAN), to),
+    }
+}
+
+/// As `Value` writes it: a positive exponent has its sign.
+fn write_float(number: f64, to: &mut String) -> fmt::Result {
+    let text = format!("{number:?}");
+    match text.split_once('e') {
+        Some((digits, exponent)) if !exponent.starts_with('-') => {
+            write!(to, "{digits}e+{exponent}")
+        }
+        _ => to.write_str(&text),
     }
 }
 
@@ -85,10 +96,19 @@ mod tests {
     }
 
     #[test]
-    fn large_numbers_are_numbers() {
-        let text = shown(&json!(1e300));
-        assert_eq!(text.parse(), Ok(1e300), "{text}");
-        assert!(text.len() < 10, "{text}");
+    fn numbers_with_exponents_are_too() {
+        for exponent in -300..300 {
+            for digits in ["1", "1.5", "-7.25"] {
+                let number: f64 = format!("{digits}e{exponent}").parse().expect("a number");
+                let value = json!(number);
+                let text = shown(&value);
+                assert_eq!(text.parse(), Ok(number), "{text}");
+                // Between, the two begin with exponents at different numbers.
+                if !(-8..-3).contains(&exponent) {
+                    assert_eq!(text, value.to_string());
+                }
+            }
+        }
     }
 
     #[test]
