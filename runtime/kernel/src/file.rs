@@ -23,7 +23,7 @@ impl Answer<ReadFile, Vec<u8>> for Linux {
     fn answer(&mut self, permit: &Permit<ReadFile>) -> Result<Vec<u8>> {
         let named = &permit.operation().path;
         let shown = named.display();
-        let failed = |e: std::io::Error| Error::from(e).while_doing(format!("read `{shown}`"));
+        let failed = |e: std::io::Error| Error::from(e).while_doing(format_args!("read `{shown}`"));
         // Opening a device may already have an effect.
         let path = self.paths.resolve(named);
         if !path.metadata().map_err(failed)?.is_file() {

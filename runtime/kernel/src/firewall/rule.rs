@@ -115,7 +115,7 @@ impl Program {
     fn equals(&mut self, field: Field, value: &Value, negate: bool) -> Result<()> {
         let bytes = field::format(field)
             .encode(value)
-            .while_doing(format!("compare `{field}`"))?;
+            .while_doing(format_args!("compare `{field}`"))?;
         self.load(field, Register::FIRST)?;
         self.expressions.compare(Register::FIRST, negate, &bytes);
         match (field, value, negate) {
@@ -130,7 +130,7 @@ impl Program {
     fn within(&mut self, field: Field, network: &IpNet, negate: bool) -> Result<()> {
         let bytes = field::format(field)
             .encode(&Value::Address(network.network()))
-            .while_doing(format!("compare `{field}` with the network {network}"))?;
+            .while_doing(format_args!("compare `{field}` with the network {network}"))?;
         self.load(field, Register::FIRST)?;
         if network.prefix_len() < network.max_prefix_len() {
             let mask = octets(network.netmask());

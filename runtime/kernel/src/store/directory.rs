@@ -85,7 +85,7 @@ impl Directory {
     pub(super) fn sync(&self) -> Result<()> {
         self.handle
             .sync_all()
-            .while_doing(format!("sync `{}`", self.path.display()))
+            .while_doing(format_args!("sync `{}`", self.path.display()))
     }
 }
 
@@ -132,7 +132,9 @@ fn open_or_create(
     match create() {
         // Another process was faster.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        created => created.while_doing(format!("create the directory `{}`", path.display()))?,
+        created => {
+            created.while_doing(format_args!("create the directory `{}`", path.display()))?
+        }
     }
     open().map(Some).map_err(|e| not_opened(path, e))
 }
@@ -149,7 +151,7 @@ fn not_opened(path: &Path, error: io::Error) -> Error {
             "`{shown}` is not a directory, and a store must be one: move it away, or name another \
              directory"
         )),
-        _ => Error::from(error).while_doing(format!("open the directory `{shown}`")),
+        _ => Error::from(error).while_doing(format_args!("open the directory `{shown}`")),
     }
 }
 
@@ -355,8 +357,9 @@ impl Directory {
 
     /// All keys; nothing is read but names.
     pub(super) fn keys(&self) -> Result<Vec<String>> {
-        let failed =
-            |e| Error::from(e).while_doing(format!("list the directory `{}`", self.path.display()));
+        let failed = |e| {
+            Error::from(e).while_doing(format_args!("list the directory `{}`", self.path.display()))
+        };
         let mut keys = Vec::new();
         for entry in self.dir.entries().map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();
@@ -370,7 +373,7 @@ impl Directory {
     /// An error with a file of this directory.
     pub(super) fn failed(&self, doing: &str, name: &str, error: io::Error) -> Error {
         let path = self.path.join(name);
-        let error = Error::from(error).while_doing(format!("{doing} `{}`", path.display()));
+        let error = Error::from(error).while_doing(format_args!("{doing} `{}`", path.display()));
         match error.errno {
             Some(Errno::ENOSPC | Errno::EDQUOT) => Error {
                 message: format!("{}; free some space on its file system", error.message),

@@ -252,7 +252,7 @@ impl Answer<Delete> for Store {
         let Delete { location, key } = permit.operation();
         key::check(key)?;
         let open = self.writable(location)?;
-        match open.directory.read(key)? {
+        match open.read(key)? {
             Some(before) => open.set(key, Some(before), None),
             None => Err(self.no_key(key)),
         }

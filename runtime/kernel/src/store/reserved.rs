@@ -11,7 +11,7 @@ use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 use weir_files::Paths;
 use weir_grant::store::is_systems;
 
-use crate::{Error, Result};
+use crate::{Error, Result, WhileDoing as _};
 
 /// Fails if a directory of this name in `parent` is one of these places, is in one, or contains one; or if symbolic links
 /// lead from `parent`, which is not a system's, to a directory that is: they may have been put there after it was allowed.
@@ -59,8 +59,7 @@ fn check_links(paths: &Paths, directory: &Path, walked: &mut Walked) -> Result<(
 }
 
 fn resolve(path: &Path, walked: &mut Walked) -> Result<PathBuf> {
-    real(path, walked)
-        .map_err(|e| Error::from(e).while_doing(format!("look for `{}`", path.display())))
+    real(path, walked).while_doing(format_args!("look for `{}`", path.display()))
 }
 
 /// The path without symbolic links, as far as it exists.
