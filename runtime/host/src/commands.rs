@@ -1,8 +1,6 @@
 //! The commands that a plugin exports.
 
-use wasmtime::component::{
-    ComponentExportIndex, ComponentNamedList, InstancePre, Lift, Lower, TypedFunc,
-};
+use wasmtime::component::{ComponentExportIndex, InstancePre, Lift, Lower};
 use wasmtime::{Error, Result, Store};
 
 use super::bindings::weir::cni::cni::{
@@ -61,21 +59,14 @@ impl Commands {
         R: Lower,
         T: Lift + 'static,
     {
-        let function = self.instantiate::<(&R,), (Result<T, Failure>,)>(store, command)?;
-        let (returned,) = function.call(store, (request,))?;
-        Ok(returned)
-    }
-
-    fn instantiate<P, R>(&self, store: &mut Store<State>, command: &str) -> Result<TypedFunc<P, R>>
-    where
-        P: ComponentNamedList + Lower,
-        R: ComponentNamedList + Lift,
-    {
         let component = self.plugin.component();
         let index = component.get_export_index(Some(&self.interface), command);
         let index = index.ok_or_else(|| missing(command))?;
         let instance = self.plugin.instantiate(&mut *store)?;
-        instance.get_typed_func(store, index)
+        let function =
+            instance.get_typed_func::<(&R,), (Result<T, Failure>,)>(&mut *store, index)?;
+        let (returned,) = function.call(store, (request,))?;
+        Ok(returned)
     }
 }
 
