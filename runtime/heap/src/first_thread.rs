@@ -27,8 +27,11 @@ impl<T> FirstThread<T> {
     #[inline]
     pub(crate) fn get(&self) -> Option<NonNull<T>> {
         let (here, first) = (here(), self.thread.load(Relaxed));
-        let is_first = first == here || first == 0 && self.claim(here);
-        is_first.then(|| NonNull::new(self.value.get())).flatten()
+        if first == here || first == 0 && self.claim(here) {
+            NonNull::new(self.value.get())
+        } else {
+            None
+        }
     }
 
     #[cold]

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::ptr;
 
 /// How many bytes `memory.grow` adds for each page.
-pub(crate) const PAGE: usize = 64 << 10;
+const PAGE: usize = 64 << 10;
 
 /// Pieces hold at least a pointer to the next one.
 const LEAST: usize = 8;
@@ -18,7 +18,7 @@ const LEAST: usize = 8;
 const MOST_ALIGNED: usize = 4096;
 
 /// A linear memory.
-pub(crate) trait Memory {
+trait Memory {
     /// What the linker has left behind the data: its first address, and the first behind it.
     fn rest(&self) -> (usize, usize);
 
@@ -27,7 +27,7 @@ pub(crate) trait Memory {
 }
 
 /// A heap for one thread.
-pub(crate) struct Heap<M> {
+struct Heap<M> {
     memory: M,
     /// The returned piece of each size that was returned last, which says where the one before is; zero for none.
     returned: [Cell<usize>; usize::BITS as usize],
@@ -37,7 +37,7 @@ pub(crate) struct Heap<M> {
 }
 
 impl<M: Memory> Heap<M> {
-    pub(crate) const fn new(memory: M) -> Self {
+    const fn new(memory: M) -> Self {
         Self {
             memory,
             returned: [const { Cell::new(0) }; usize::BITS as usize],
@@ -140,7 +140,7 @@ unsafe impl<M: Memory> GlobalAlloc for Heap<M> {
     }
 }
 
-#[cfg(all(target_arch = "wasm32", feature = "heap"))]
+#[cfg(target_arch = "wasm32")]
 mod linear {
     use std::arch::wasm32::{memory_grow, memory_size};
     use std::ptr;
